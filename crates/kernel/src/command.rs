@@ -27,13 +27,20 @@ pub struct Command {
     input: Option<String>,
     /// The object that exists after the command.
     pub leaves: Option<Expected>,
+    /// Differences from the policy that the object of this command has: where it fails, they are none.
+    pub remarks: Vec<String>,
 }
 
 impl Command {
     /// The command of these words, separated by blanks.
     #[must_use]
     pub fn new(words: &str) -> Self {
-        Self { words: words.split_whitespace().map(str::to_owned).collect(), input: None, leaves: None }
+        Self {
+            words: words.split_whitespace().map(str::to_owned).collect(),
+            input: None,
+            leaves: None,
+            remarks: vec![],
+        }
     }
 
     /// Adds one word, which may contain blanks.
@@ -55,6 +62,13 @@ impl Command {
     #[must_use]
     pub fn reading(mut self, input: impl Into<String>) -> Self {
         self.input = Some(input.into());
+        self
+    }
+
+    /// Sets the differences from the policy that the object of the command has.
+    #[must_use]
+    pub fn remarking(mut self, remarks: Vec<String>) -> Self {
+        self.remarks = remarks;
         self
     }
 

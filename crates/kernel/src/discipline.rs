@@ -19,6 +19,11 @@ impl Discipline {
         Self { words: kind.to_owned(), values: vec![("kind", Value::Text(kind.to_owned()))], hosts: None }
     }
 
+    /// The name of its kind.
+    pub(crate) fn kind(&self) -> &str {
+        self.words.split(' ').next().unwrap_or_default()
+    }
+
     /// Adds a number, as an option and as a value to read back.
     pub(crate) fn number(mut self, option: &'static str, number: u64) -> Self {
         self.values.push((option, Value::Number(i64::try_from(number).unwrap_or(i64::MAX))));

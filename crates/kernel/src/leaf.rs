@@ -11,7 +11,7 @@ use lastmile_queueing::aqm::codel::{CeThreshold, Selector};
 use lastmile_queueing::fair::{Among, FlowKeys, Per};
 use lastmile_queueing::spec::Over;
 use lastmile_queueing::{Limit, Overflow, Spec, ack, aqm, fair, fifo};
-use lastmile_units::{BitRate, Duration, PacketCount};
+use lastmile_units::{BitRate, Duration, PacketCount, WireBytes};
 
 use crate::accounting::Accounting;
 use crate::cake;
@@ -43,7 +43,10 @@ pub(crate) struct Place<'a> {
 #[derive(Debug, Default)]
 struct Nearest {
     tried: Vec<Discipline>,
-    remarks: Vec<String>,
+    /// Each with the index of the candidate that it is about; `None` for one about all of them.
+    remarks: Vec<(Option<usize>, String)>,
+    /// The wait in a full FIFO of the policy's class, where one is the last candidate.
+    longest: Option<Duration>,
 }
 
 /// The queue of a class, and the parts of it that cannot be expressed.
@@ -53,32 +56,50 @@ pub(crate) fn step(place: &Place<'_>, queue: &Spec) -> (Step, Vec<String>) {
     if nearest.tried.is_empty() {
         nearest.tried.push(Discipline::new("pfifo").number("limit", 1000));
     }
-    let command = |discipline: &Discipline| {
+    let named = |remark: &String| format!("queue of {}: {remark}", place.name);
+    let command = |index: usize, discipline: &Discipline| {
         let Place { device, parent, handle, name, .. } = place;
         let words = format!("tc qdisc add dev {device} parent {parent} handle {handle} {}", discipline.words);
         let object = Object::Qdisc { device, parent: (*parent).to_owned() };
-        Command::new(&words).leaving(Expected {
+        let own = nearest.remarks.iter().filter(|(of, _)| *of == Some(index)).map(|(_, remark)| named(remark));
+        Command::new(&words).remarking(own.collect()).leaving(Expected {
             object,
             name: format!("queue {name}"),
             values: discipline.values.clone(),
         })
     };
-    let steps = nearest.tried.iter().rev().fold(None, |below: Option<(Step, &Discipline)>, discipline| {
-        let first = command(discipline);
+    let tried = nearest.tried.iter().enumerate().rev();
+    let steps = tried.fold(None, |below: Option<(Step, &Discipline)>, (index, discipline)| {
+        let first = command(index, discipline);
         let step = match below {
             None => Step::run("", first),
             Some((step, substitute)) => {
-                let kind = |discipline: &Discipline| discipline.words.split(' ').next().unwrap_or_default().to_owned();
-                let instead = if substitute.words.contains("fifo") { &substitute.words } else { &kind(substitute) };
-                let lacking = format!("{}: {instead} in its place", kind(discipline));
+                let lacking = lacking(discipline, substitute, nearest.longest);
                 let then = discipline.hosts.as_deref().map(|options| by_hosts(place, options)).into_iter().collect();
                 Step::Choice { about: vec![], first, then, lacking, otherwise: vec![step] }
             }
         };
         Some((step, discipline))
     });
-    let remarks = nearest.remarks.into_iter().map(|remark| format!("queue of {}: {remark}", place.name)).collect();
+    let remarks = nearest.remarks.iter().map(|(_, remark)| named(remark)).collect();
     (steps.map_or_else(|| Step::run("", Command::new("tc")), |(step, _)| step), remarks)
+}
+
+/// A discipline that a kernel lacks, its substitute, and what a FIFO in its place means for packets.
+fn lacking(discipline: &Discipline, substitute: &Discipline, longest: Option<Duration>) -> String {
+    let kind = discipline.kind();
+    if !substitute.words.contains("fifo") {
+        return format!("{kind}: {} in its place", substitute.kind());
+    }
+    let without = match kind {
+        "cake" if discipline.words.contains("ack-filter") => "no ACK filter",
+        "cake" | "fq_codel" | "fq_pie" => "no AQM and no flow isolation",
+        "sfq" => "no flow isolation",
+        _ => "no AQM",
+    };
+    let delays = longest
+        .map_or_else(String::new, |longest| format!(", delays up to {} ms at the full rate", longest.as_ms().max(1)));
+    format!("{kind}: {} in its place ({without}{delays})", substitute.words)
 }
 
 /// Divides hosts among the buckets of the queue, by tc-flow(8).
@@ -106,8 +127,14 @@ const fn buckets(flows: FlowKeys) -> u32 {
 }
 
 impl Nearest {
+    /// A remark on the queue, whichever candidate the kernel has.
     fn remark(&mut self, remark: impl Into<String>) {
-        self.remarks.push(remark.into());
+        self.remarks.push((None, remark.into()));
+    }
+
+    /// A remark on the candidate that comes next.
+    fn remark_on_next(&mut self, remark: impl Into<String>) {
+        self.remarks.push((Some(self.tried.len()), remark.into()));
     }
 
     /// Descends to the queue that holds packets, and remarks on the omitted parts above it.
@@ -137,10 +164,12 @@ impl Nearest {
             Spec::DocsisPie(config) => self.docsis_pie(config, place),
             Spec::DualPi2(config) => {
                 if config.queue_protection {
-                    self.remark("the kernel's DualPI2 does not protect its shallow queue from flows that build it");
+                    self.remark_on_next(
+                        "the kernel's DualPI2 does not protect its shallow queue from flows that build it",
+                    );
                 }
                 if config.nqb {
-                    self.remark(
+                    self.remark_on_next(
                         "the kernel's DualPI2 chooses the queue by the ECN field alone, not by the code point NQB",
                     );
                 }
@@ -198,14 +227,14 @@ impl Nearest {
     }
 
     fn unshaped_cake(&mut self, config: &lastmile_queueing::cake::Config, place: &Place<'_>) {
-        self.remark("CAKE below a class: without its own shaper");
+        self.remark_on_next("CAKE below a class: without its own shaper");
         let unshaped = lastmile_queueing::cake::Config { bandwidth: None, ..config.clone() };
         self.tried.push(cake::discipline(&unshaped, place.accounting));
         self.without_aqm(DEFAULT_LIMIT, place);
     }
 
     fn docsis_pie(&mut self, config: &aqm::docsis_pie::Config, place: &Place<'_>) {
-        self.remark(
+        self.remark_on_next(
             "DOCSIS-PIE: the kernel's PIE with its target, period and gains; the wait is measured, drops \
              do not depend on sizes, and bursts are spared by PIE's rule",
         );
@@ -230,7 +259,7 @@ impl Nearest {
 
     fn pie_burst(&mut self, burst: Duration) {
         if burst != PIE_BURST {
-            self.remark(format!("the kernel's PIE spares bursts of {PIE_BURST}, not of {burst}"));
+            self.remark_on_next(format!("the kernel's PIE spares bursts of {PIE_BURST}, not of {burst}"));
         }
     }
 
@@ -252,6 +281,12 @@ impl Nearest {
         if drop == Overflow::Head && !matches!(limit, Limit::Packets(_)) {
             self.remark("the kernel's FIFO in bytes drops arriving packets, not the oldest");
         }
+        let packet = || place.accounting.layer().on_wire(place.accounting.largest()).as_u64();
+        let bytes = match limit {
+            Limit::Packets(count) => count.as_u64().saturating_mul(packet()),
+            other => place.accounting.bytes(other),
+        };
+        self.longest = Some(place.rate.time_for(WireBytes::new(bytes)));
         self.tried.push(match (limit, drop) {
             (Limit::Packets(count), Overflow::Tail) => Discipline::new("pfifo").number("limit", count.as_u64()),
             (Limit::Packets(count), Overflow::Head) => {
@@ -265,7 +300,7 @@ impl Nearest {
 
     /// CAKE without a rate, for its ACK filter.
     fn filtered(&mut self, mode: Mode, place: &Place<'_>) {
-        self.remark("CAKE, as the ACK filter, also drops packets that wait for long");
+        self.remark_on_next("CAKE, as the ACK filter, also drops packets that wait for long");
         self.tried.push(cake::ack_filter(mode, place.accounting));
     }
 
@@ -278,7 +313,7 @@ impl Nearest {
         if target >= least {
             return (target, interval);
         }
-        self.remark(format!(
+        self.remark_on_next(format!(
             "CoDel's target is {least} in place of {target}: one and a half packets of the largest size"
         ));
         (least, interval + (least - target))

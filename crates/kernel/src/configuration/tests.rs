@@ -347,6 +347,37 @@ fn fair_queues_of_hosts_are_divided_by_the_flow_classifier() {
     assert!(all.iter().all(|line| !line.contains("flow hash")), "{all:#?}");
 }
 
+/// Each substitute with its consequences: ten packets of 32 cells take 265 ms at 512 kbit/s, and one and a half take
+/// 39.75 ms.
+/// The target is a difference of FQ-CoDel, not of the FIFO in its place.
+#[test]
+fn what_a_kernel_lacks_is_told_with_its_consequences() {
+    fn choices<'a>(steps: &'a [Step], into: &mut Vec<(&'a str, &'a [String])>) {
+        for step in steps {
+            if let Step::Choice { first, lacking, otherwise, .. } = step {
+                into.push((lacking, &first.remarks));
+                choices(otherwise, into);
+            }
+        }
+    }
+    let lacking = |queue: &Spec| {
+        let (configuration, _) = of(queue, &[]);
+        let mut found = Vec::new();
+        choices(&configuration.steps, &mut found);
+        let queues = found.iter().filter(|(lacking, _)| lacking.contains("in its place"));
+        let told: Vec<_> = queues.map(|(lacking, remarks)| ((*lacking).to_owned(), remarks.to_vec())).collect();
+        (told, configuration.left_out)
+    };
+    let (told, left_out) = lacking(&Spec::FqCodel(fq_codel::Config::default()));
+    let [(words, remarks)] = &told[..] else { panic!("{told:?}") };
+    let consequence = "no AQM and no flow isolation, delays up to 265 ms at the full rate";
+    assert_eq!(words, &format!("fq_codel: pfifo limit 10 in its place ({consequence})"));
+    assert!(remarks.len() == 1 && remarks[0].contains("CoDel's target is 39.75 ms in place of 5 ms"), "{remarks:?}");
+    assert!(left_out.contains(&remarks[0]), "{left_out:?}");
+    let (told, _) = lacking(&Spec::Pie(pie::Config::default()));
+    assert_eq!(told[0].0, "pie: pfifo limit 10 in its place (no AQM, delays up to 265 ms at the full rate)");
+}
+
 /// tc-dualpi2(8) counts gains in hertz: 41/256 and 819/256.
 #[test]
 fn dualpi2_becomes_dualpi2_or_a_short_fifo() {

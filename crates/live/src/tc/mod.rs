@@ -21,10 +21,40 @@ use crate::error::Error;
 pub use tools::Target;
 pub(crate) use tools::run;
 use tools::run_with;
-pub use verify::{Finding, verify};
+pub use verify::{Finding, Verified, verify};
 
-/// Features that the kernel lacks, in the words of the configuration.
-pub type Lacking = Vec<String>;
+/// What [`apply`] could not do, in the words of the configuration.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Lacking {
+    /// Features that the kernel lacks.
+    pub features: Vec<String>,
+    /// Remarks on objects that another one replaces.
+    void: Vec<String>,
+}
+
+impl Lacking {
+    /// The differences of a set-up from its policy, as this kernel has it.
+    #[must_use]
+    pub fn left_out<'a>(&self, configuration: &'a Configuration) -> Vec<&'a str> {
+        let holds = |remark: &&String| !self.void.contains(remark);
+        configuration.left_out.iter().filter(holds).map(String::as_str).collect()
+    }
+
+    /// Takes the remarks on what these steps would have set up as void.
+    fn skip(&mut self, steps: &[Step]) {
+        for step in steps {
+            match step {
+                Step::Heading(_) => {}
+                Step::Run { command, .. } => self.void.extend_from_slice(&command.remarks),
+                Step::Choice { first, then, otherwise, .. } => {
+                    self.void.extend_from_slice(&first.remarks);
+                    self.skip(then);
+                    self.skip(otherwise);
+                }
+            }
+        }
+    }
+}
 
 /// The header of a device's frames in front of an IP packet.
 ///
@@ -50,7 +80,7 @@ pub fn apply(configuration: &Configuration, target: &Target) -> Result<Lacking, 
     if let Some((kind, handle)) = read::root(&target.device)? {
         return Err(Error::Taken { device: target.device.clone(), kind, handle });
     }
-    let mut lacking = Vec::new();
+    let mut lacking = Lacking::default();
     match steps(&configuration.steps, target, &mut lacking) {
         Ok(()) => Ok(lacking),
         Err(error) => {
@@ -68,9 +98,14 @@ fn steps(steps: &[Step], target: &Target, lacking: &mut Lacking) -> Result<(), E
                 run_with(command, target)?;
             }
             Step::Choice { first, then, lacking: what, otherwise, .. } => match run_with(first, target) {
-                Ok(_) => self::steps(then, target, lacking)?,
+                Ok(_) => {
+                    lacking.skip(otherwise);
+                    self::steps(then, target, lacking)?;
+                }
                 Err(_) => {
-                    lacking.push(what.clone());
+                    lacking.features.push(what.clone());
+                    lacking.void.extend_from_slice(&first.remarks);
+                    lacking.skip(then);
                     self::steps(otherwise, target, lacking)?;
                 }
             },
@@ -105,4 +140,35 @@ pub fn remove(target: &Target) -> Result<(), Error> {
         let _ = run(&words(&format!("nft delete table {family} {}", table_of(device))));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use lastmile_kernel::Command;
+
+    use super::*;
+
+    /// `true` and `false` in the place of tc: the kernel lacks the second of three candidates, or has the first.
+    #[test]
+    fn remarks_on_what_another_queue_replaces_are_void() {
+        let remarked = |words: &str, remark: &str| Command::new(words).remarking(vec![remark.to_owned()]);
+        let left = |first: &str, second: &str| {
+            let below = vec![Step::run("", remarked("true", "of the third"))];
+            let (then, about) = (vec![], vec![]);
+            let lacking = "the second".to_owned();
+            let second = remarked(second, "of the second");
+            let below = Step::Choice { about: vec![], first: second, then: vec![], lacking, otherwise: below };
+            let (lacking, otherwise) = ("the first".to_owned(), vec![below]);
+            let step = Step::Choice { about, first: remarked(first, "of the first"), then, lacking, otherwise };
+            let target = Target { device: "none".to_owned(), ifb: "none".to_owned() };
+            let mut lacking = Lacking::default();
+            steps(&[step], &target, &mut lacking).unwrap();
+            let all = ["of all", "of the first", "of the second", "of the third"].map(str::to_owned);
+            let holds: Vec<String> = all.into_iter().filter(|remark| !lacking.void.contains(remark)).collect();
+            (lacking.features, holds)
+        };
+        assert_eq!(left("true", "true"), (vec![], vec!["of all".to_owned(), "of the first".to_owned()]));
+        let features = vec!["the first".to_owned(), "the second".to_owned()];
+        assert_eq!(left("false", "false"), (features, vec!["of all".to_owned(), "of the third".to_owned()]));
+    }
 }

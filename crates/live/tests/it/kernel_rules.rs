@@ -256,6 +256,7 @@ fn compare(device: &str, target: &Target, up: bool, conditions: &[Match]) {
     for condition in conditions {
         let configuration = configuration(condition, up);
         let lacking = forwarded.router.run(|| tc::apply(&configuration, target)).unwrap().unwrap();
+        let lacking = lacking.features;
         assert!(lacking.iter().all(|what| !what.contains("nft")), "{condition:?}: the kernel lacks {lacking:?}");
         let is_meant = |packet: &&Vec<u8>| {
             let (frame, _) = Frame::new(packet.to_vec());
@@ -271,7 +272,7 @@ fn compare(device: &str, target: &Target, up: bool, conditions: &[Match]) {
             }
             panic!("{condition:?}: {expected:?} packets and bytes");
         }
-        let findings = forwarded.router.run(|| tc::verify(&configuration, target)).unwrap().unwrap();
+        let findings = forwarded.router.run(|| tc::verify(&configuration, target)).unwrap().unwrap().findings;
         let rules: Vec<_> = findings.iter().filter(|finding| finding.name == "rules").collect();
         assert!(rules.len() == 2 && rules.iter().all(|finding| finding.ok), "{rules:?}");
     }
@@ -328,7 +329,7 @@ fn the_kernel_counts_connections_and_their_bytes() {
         for (condition, packets, yes) in [(&below, &datagrams, 4), (&opens, &syns, 5), (&marked, &mixed, 5)] {
             let configuration = configuration(condition, true);
             let lacking = forwarded.router.run(|| tc::apply(&configuration, &target)).unwrap().unwrap();
-            assert_eq!(lacking, [""; 0], "{condition:?}");
+            assert_eq!(lacking.features, [""; 0], "{condition:?}");
             assert_eq!(forwarded.classified("east", packets)[0], yes, "{condition:?}, IPv6: {ipv6}");
         }
     }

@@ -5,7 +5,7 @@ use lastmile_linklayer::stab::Device;
 use lastmile_live::Error;
 use lastmile_live::stop::Stop;
 use lastmile_live::tc::sizes::{Measured, Pair, worth_testing};
-use lastmile_live::tc::{self, Finding, Target};
+use lastmile_live::tc::{self, Finding, Target, Verified};
 use lastmile_text::table::{Kind, Table};
 use lastmile_units::Duration;
 use serde_json::json;
@@ -45,19 +45,20 @@ pub(super) fn run(arguments: &Arguments, plan: &Plan, printer: &mut Printer) -> 
     if arguments.apply {
         let lacking = tc::apply(&configuration, &target)?;
         if arguments.json {
-            let applied = json!({ "device": target.device, "lacking": lacking, "left_out": configuration.left_out });
+            let left_out = lacking.left_out(&configuration);
+            let applied = json!({ "device": target.device, "lacking": lacking.features, "left_out": left_out });
             printer.json(&applied)?;
         }
-        for what in &lacking {
+        for what in &lacking.features {
             printer.talk(&format!("this kernel lacks {what}"));
         }
-        for what in &configuration.left_out {
+        for what in lacking.left_out(&configuration) {
             printer.talk(&format!("not as in the policy: {what}"));
         }
         printer.talk(&format!("{}: {} is set up", target.device, configuration.name));
         return Ok(Exit::Done);
     }
-    let findings = tc::verify(&configuration, &target)?;
+    let verified = tc::verify(&configuration, &target)?;
     // Before namespaces are created: from here on a signal ends the measurement, which removes
     // them.
     let stop = Stop::on_signals()?;
@@ -73,8 +74,8 @@ pub(super) fn run(arguments: &Arguments, plan: &Plan, printer: &mut Printer) -> 
             Vec::new()
         }
     };
-    report(arguments, &findings, &measured, printer)?;
-    let holds = findings.iter().all(|finding| finding.ok)
+    report(arguments, &verified, &measured, printer)?;
+    let holds = verified.findings.iter().all(|finding| finding.ok)
         && measured.iter().all(|measured| measured.deviation().abs() < ALLOWED);
     Ok(if holds { Exit::Done } else { Exit::No })
 }
@@ -92,7 +93,7 @@ fn measure(
     let configuration = plan.configuration(Device::Ethernet);
     leftovers::remove(printer);
     let pair = Pair::new()?;
-    for what in pair.apply(&configuration)? {
+    for what in pair.apply(&configuration)?.features {
         printer.talk(&format!("this kernel lacks {what}"));
     }
     let flood = configuration.flood;
@@ -102,7 +103,8 @@ fn measure(
     sizes.into_iter().map(|size| pair.flood(&flood, size, lasting, stop)).collect()
 }
 
-fn report(arguments: &Arguments, findings: &[Finding], measured: &[Measured], printer: &mut Printer) -> Result<()> {
+fn report(arguments: &Arguments, verified: &Verified, measured: &[Measured], printer: &mut Printer) -> Result<()> {
+    let Verified { findings, fallbacks } = verified;
     if arguments.json {
         let found = findings.iter().map(|finding| {
             let Finding { name, key, wanted, found, ok } = finding;
@@ -118,8 +120,14 @@ fn report(arguments: &Arguments, findings: &[Finding], measured: &[Measured], pr
                 "deviation": measured.deviation(),
             })
         });
-        printer.json(&json!({ "read_back": found.collect::<Vec<_>>(), "sizes": sizes.collect::<Vec<_>>() }))?;
+        let (read_back, sizes) = (found.collect::<Vec<_>>(), sizes.collect::<Vec<_>>());
+        printer.json(&json!({ "fallbacks": fallbacks, "read_back": read_back, "sizes": sizes }))?;
         return Ok(());
+    }
+    if !fallbacks.is_empty() {
+        let mut text = "The policy is set up with fallbacks, and compared with them. This kernel lacks\n".to_owned();
+        fallbacks.iter().for_each(|what| text.push_str(&format!("  {what}\n")));
+        printer.data(&(text + "\n"))?;
     }
     let columns = ["what", "value", "wanted", "found", "ok"].map(|name| (name, Kind::Text));
     let mut table = Table::new(columns);
