@@ -2,6 +2,7 @@
 
 mod arguments;
 mod make;
+mod measured;
 mod show;
 
 use lastmile_scenario::trace::file;
@@ -18,7 +19,10 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     if arguments.interval == Duration::ZERO {
         return Err(Failure::new("--interval: 0 s").hint("such as 100 ms"));
     }
-    let (trace, has) = make::make(arguments)?;
+    let make::Made { trace, has, source } = make::make(arguments)?;
+    if let Some(source) = source {
+        printer.talk(&source);
+    }
     let Some(to) = arguments.to else {
         let summary = show::Summary::of(&trace, arguments.length);
         if arguments.json {

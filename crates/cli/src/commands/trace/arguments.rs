@@ -12,9 +12,10 @@ use lastmile_units::{BitRate, Duration};
 ///
 /// FILE is a trace (a table of steps, a packet-delivery trace of mahimahi, or JSON of Rattan), a
 /// capture (pcap, pcapng; .gz and .zst too) whose IP bytes become steps of the rate that it carried,
-/// or the JSON of `lastmile measure`. A trace of what was carried is the capacity of a line only as
-/// far as the line was full. Without --to, the output is a summary: mean, percentiles over time,
-/// outages, and a chart. Scenarios read traces with `trace = { file = "..." }`.
+/// or the JSON of `lastmile measure`, of which one phase counts without its ramp. A trace of what was
+/// carried is the capacity of a line only as far as the line was full. Without --to, the output is a
+/// summary: mean, percentiles over time, outages, and a chart. Scenarios read traces with
+/// `trace = { file = "..." }`.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Trace, capture or measurement
@@ -45,6 +46,10 @@ pub(crate) struct Arguments {
     /// Direction of a measurement
     #[arg(long, default_value = "down")]
     pub(super) direction: Direction,
+
+    /// Phase of a measurement [default: that which loaded the direction alone]
+    #[arg(long, value_name = "NAME")]
+    pub(super) phase: Option<LoadedPhase>,
 
     /// Count only packets of a capture to these addresses, such as 192.0.2.0/24 or 2001:db8::/32
     #[arg(long, value_name = "PREFIX")]
@@ -106,6 +111,37 @@ pub(super) enum Direction {
     Down,
     /// From the client
     Up,
+}
+
+impl Direction {
+    /// The name of its goodput in a measurement.
+    pub(super) const fn key(self) -> &'static str {
+        match self {
+            Self::Down => "download",
+            Self::Up => "upload",
+        }
+    }
+}
+
+/// Phases of a measurement with a load.
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum LoadedPhase {
+    /// To the client alone
+    Download,
+    /// From the client alone
+    Upload,
+    /// Both directions at a time
+    Both,
+}
+
+impl LoadedPhase {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Download => "download",
+            Self::Upload => "upload",
+            Self::Both => "both",
+        }
+    }
 }
 
 /// Addresses that begin alike.

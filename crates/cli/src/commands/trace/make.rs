@@ -9,10 +9,11 @@ use lastmile_queueing::line::trace::{Step, Steps, Trace};
 use lastmile_scenario::capture;
 use lastmile_scenario::trace::file::{self, Format};
 use lastmile_scenario::trace::generate::{Base, Generator, Has};
-use lastmile_units::{BitRate, Duration, Ratio};
+use lastmile_units::{Duration, Ratio};
 use serde_json::Value;
 
-use super::arguments::{Arguments, Direction, Rule};
+use super::arguments::{Arguments, Rule};
+use super::measured;
 use crate::failure::Failure;
 
 /// Beginnings of captures: pcapng, pcap in both byte orders and both units, gzip, Zstandard.
@@ -26,26 +27,41 @@ const CAPTURES: [&[u8]; 7] = [
     &[0x28, 0xb5, 0x2f, 0xfd],
 ];
 
-/// The trace that the command line asks for, and what it has beside rates.
-pub(super) fn make(arguments: &Arguments) -> Result<(Trace, Has), Failure> {
+/// A trace, what it has beside rates, and the part of a measurement that it comes from.
+pub(super) struct Made {
+    pub(super) trace: Trace,
+    pub(super) has: Has,
+    pub(super) source: Option<String>,
+}
+
+impl Made {
+    fn of((trace, has): (Trace, Has)) -> Self {
+        Self { trace, has, source: None }
+    }
+}
+
+/// The trace that the command line asks for.
+pub(super) fn make(arguments: &Arguments) -> Result<Made, Failure> {
     let base = Base { rate: arguments.rate, delay: arguments.delay.unwrap_or_default(), loss: Ratio::ZERO };
     let mut has = Has { delay: arguments.delay.is_some(), loss: false };
     if let Some(rule) = arguments.generate {
         has.delay |= matches!(rule, Rule::Starlink);
         let steps = generator(rule).steps(base, arguments.length, arguments.seed);
         let trace = steps.and_then(|steps| file::in_steps(steps, Some(arguments.length)));
-        return trace.map(|trace| (trace, has)).map_err(Failure::new);
+        return trace.map(|trace| Made::of((trace, has))).map_err(Failure::new);
     }
     let path = arguments.file.as_deref().ok_or_else(|| Failure::new("no FILE and no --generate"))?;
     let named = |error: String| Failure::new(format_args!("{}: {error}", path.display()));
     let bytes = std::fs::read(path).map_err(|error| named(error.to_string()))?;
     if CAPTURES.iter().any(|magic| bytes.starts_with(magic)) {
-        return of_capture(path, arguments, base.delay).map(|trace| (trace, has)).map_err(named);
+        return of_capture(path, arguments, base.delay).map(|trace| Made::of((trace, has))).map_err(named);
     }
     let text = String::from_utf8(bytes).map_err(|_| named("neither text nor a capture".to_owned()))?;
     match serde_json::from_str::<Value>(&text) {
         Ok(document) if document.get("phases").is_some() => {
-            of_measurement(&document, arguments.direction, base).map(|trace| (trace, has)).map_err(named)
+            let made = measured::trace(&document, arguments.direction, arguments.phase, base);
+            let (trace, source) = made.map_err(named)?;
+            Ok(Made { trace, has, source: Some(source) })
         }
         _ => {
             let read = file::read(&text, base, None).map_err(named)?;
@@ -55,7 +71,7 @@ pub(super) fn make(arguments: &Arguments) -> Result<(Trace, Has), Failure> {
             }
             has.delay |= read.has.delay;
             has.loss = read.has.loss;
-            Ok((read.trace, has))
+            Ok(Made::of((read.trace, has)))
         }
     }
 }
@@ -110,39 +126,6 @@ fn length_and_destination(ip: &[u8]) -> Option<(u64, IpAddr)> {
     }
 }
 
-/// The samples of a measurement's goodput in one direction, phase after phase, without the ramps.
-fn of_measurement(document: &Value, direction: Direction, base: Base) -> Result<Trace, String> {
-    let key = match direction {
-        Direction::Down => "download",
-        Direction::Up => "upload",
-    };
-    let (mut carried, mut end) = (Vec::new(), 0.0_f64);
-    for phase in document["phases"].as_array().into_iter().flatten() {
-        let ramp = phase["ramp_s"].as_f64().unwrap_or(0.0);
-        let mut before = None;
-        for sample in phase[key]["samples"].as_array().into_iter().flatten() {
-            let (Some(at), Some(bps)) = (sample[0].as_f64(), sample[1].as_f64()) else {
-                return Err(format!("phases: {key}: samples are pairs of numbers"));
-            };
-            if let Some(before) = before.replace(at).filter(|before| at > *before && *before >= ramp) {
-                carried.push((end, bps));
-                end += at - before;
-            }
-        }
-    }
-    if carried.is_empty() {
-        return Err(format!("no samples of {key} behind its ramp"));
-    }
-    let time = |s: f64| Duration::from_ns((s * 1e9) as u64);
-    let steps = carried.into_iter().map(|(at, bps)| Step {
-        at: time(at),
-        rate: BitRate::from_bps(bps as u64),
-        delay: base.delay,
-        loss: base.loss,
-    });
-    file::in_steps(steps.collect(), Some(time(end)))
-}
-
 /// Steps with this delay.
 fn steps(steps: &Steps, delay: Duration) -> Result<Trace, String> {
     let moved = steps.steps().iter().map(|step| Step { delay, ..*step }).collect();
@@ -168,21 +151,5 @@ mod tests {
             prefix("::/0").unwrap().holds(address("2001:db8::")) && !prefix("::/0").unwrap().holds(address("10.0.0.1"))
         );
         assert!(prefix("192.0.2.0/33").is_err() && prefix("host").is_err());
-    }
-
-    /// Samples each second; a ramp of 1 s; 8 and 4 Mbit/s remain.
-    #[test]
-    fn a_measurement_becomes_steps_behind_its_ramp() {
-        let document = serde_json::json!({ "phases": [
-            { "start_s": 0.0, "ramp_s": 0.0, "download": null },
-            { "start_s": 5.0, "ramp_s": 1.0,
-              "download": { "samples": [[1.0, 1e6], [2.0, 8e6], [3.0, 4e6]] } } ] });
-        let base = Base { rate: None, delay: Duration::from_ms(7), loss: Ratio::ZERO };
-        let Trace::Steps(steps) = of_measurement(&document, Direction::Down, base).unwrap() else { panic!("steps") };
-        let seen: Vec<_> = steps.steps().iter().map(|step| (step.at, step.rate.unwrap().as_bps())).collect();
-        assert_eq!(seen, [(Duration::ZERO, 8_000_000), (Duration::from_s(1), 4_000_000)]);
-        assert_eq!((steps.period(), steps.steps()[0].delay), (Some(Duration::from_s(2)), Duration::from_ms(7)));
-        let none = of_measurement(&document, Direction::Up, base).unwrap_err();
-        assert!(none.contains("no samples of upload"), "{none}");
     }
 }
