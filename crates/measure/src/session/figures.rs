@@ -118,9 +118,10 @@ impl Recorded {
             if !samples.is_empty() && samples.iter().all(|sample| sample.rtt_s.is_none()) {
                 let class = if *code_point == 0 { String::new() } else { format!(" with code point {code_point}") };
                 let warning = format!(
-                    "none of {} {} to {target}{class} was answered: the target or the path drops them",
+                    "none of {} {} to {target}{class} was answered: the target or the path drops them{}",
                     samples.len(),
-                    probes_of(*kind)
+                    probes_of(*kind),
+                    uncounted(samples, &self.phases)
                 );
                 self.warn(warning);
             }
@@ -166,6 +167,24 @@ impl Recorded {
                 Some(each.collect::<Vec<_>>().join("; "))
             }
         }
+    }
+}
+
+/// The probes that the figures of no phase count, in words; empty where they count all.
+fn uncounted(samples: &[Sample], phases: &[Phase]) -> String {
+    let (mut ramps, mut counted) = (0, 0);
+    for phase in phases {
+        let from_s = phase.start_s + phase.ramp_s;
+        ramps += within(samples, phase).filter(|sample| sample.sent_s < from_s).count();
+        counted += within(samples, phase).filter(|sample| sample.sent_s >= from_s).count();
+    }
+    let between = samples.len() - ramps - counted;
+    let parts = [(ramps, "in ramps"), (between, "between phases")];
+    let parts: Vec<String> =
+        parts.iter().filter(|(count, _)| *count > 0).map(|(count, place)| format!("{count} {place}")).collect();
+    match parts[..] {
+        [] => String::new(),
+        _ => format!("; {counted} of them count as lost, and no figure counts {}", parts.join(" and ")),
     }
 }
 
@@ -231,6 +250,38 @@ mod tests {
             recorded.sample(index, Sample { sent_s: 0.1, rtt_s: Some(0.020), up_s, down_s, ..Sample::default() });
         }
         recorded.compare_clocks()
+    }
+
+    /// A probe each 100 ms of 6 s: an idle phase of 2 s, a second to settle, and a load of 3 s with a ramp of 1 s.
+    #[test]
+    fn probes_that_no_figure_counts_are_told() {
+        let phase = |load, start_s, duration_s, ramp_s| Phase {
+            load,
+            start_s,
+            duration_s,
+            ramp_s,
+            download: None,
+            upload: None,
+            probes: Vec::new(),
+            datagrams: Vec::new(),
+            responsiveness: None,
+        };
+        let told = |phases: Vec<Phase>, probes: u32| {
+            let subject = Subject { target: "192.0.2.1".to_owned(), kind: Kind::Icmp, code_point: 0 };
+            let mut recorded = Recorded::new(vec![(subject, Clocks::Apart)]);
+            (0..probes).for_each(|number| {
+                recorded.sample(0, Sample { sent_s: f64::from(number) * 0.1 + 0.05, ..Sample::default() });
+            });
+            recorded.phases = phases;
+            let (phases, _, warnings) = recorded.finish();
+            (phases.iter().map(|phase| phase.probes[0].lost).collect::<Vec<_>>(), warnings)
+        };
+        let none = "ICMP echo requests to 192.0.2.1 was answered: the target or the path drops them";
+        let idle = || phase(None, 0.0, 2.0, 0.0);
+        assert_eq!(told(vec![idle()], 20), (vec![20], vec![format!("none of 20 {none}")]));
+        let loaded = phase(Some(Direction::Download), 3.0, 3.0, 1.0);
+        let rest = "; 40 of them count as lost, and no figure counts 10 in ramps and 10 between phases";
+        assert_eq!(told(vec![idle(), loaded], 60), (vec![20, 20], vec![format!("none of 60 {none}{rest}")]));
     }
 
     /// Where both ends of one series share a clock and those of another do not, no sentence holds for both.
