@@ -67,6 +67,16 @@ impl Config {
         })
     }
 
+    /// The error of a watcher that has nothing to store: its hosts may not be pinged, no shaper runs, and no interface
+    /// can be read. `None` for any other, also for one that is to ping no host.
+    #[must_use]
+    pub fn nothing_to_watch(&self) -> Option<Error> {
+        let refused = self.pings.refused()?;
+        let is_shaped = || self.shapers.iter().any(|shaper| matches!(shaper.read(), Ok(Some(_))));
+        let is_counted = || self.devices.read().iter().any(|(_, read)| read.is_ok());
+        (!is_shaped() && !is_counted()).then_some(refused)
+    }
+
     fn record(
         &self,
         mut recorder: Recorder,

@@ -162,6 +162,11 @@ fn watch(start: &Start, printer: &mut Printer) -> Result {
     let dashboard = start.web.open(false)?;
     let manager = Manager::of_this_program();
     let given_up = sandbox::give_up_as_watcher(&file)?;
+    if let Some(error) = config.nothing_to_watch() {
+        let refused = Failure::from(error);
+        printer.talk("no shaper runs, and no interface can be read: there is nothing else to watch");
+        return Err(refused);
+    }
     let names: Vec<&str> = config.pings.targets.iter().map(|target| target.name.as_str()).collect();
     printer.talk(&format!("store: {}", file.display()));
     printer.talk(&format!("pings: {}", if names.is_empty() { "none".to_owned() } else { names.join(", ") }));

@@ -311,6 +311,40 @@ fn watch_needs_no_more_than_the_capabilities_of_its_unit() {
     assert!(number(of(at(&site.document(), "paths"), &[("target", "127.0.0.1")]), "total.sent") >= 10.0);
 }
 
+/// An ordinary user in a namespace, where no group may ping (`net.ipv4.ping_group_range` is `1 0`).
+#[test]
+#[ignore = "needs root: real packets"]
+fn watch_without_the_right_to_ping_names_the_setting_and_ends_where_nothing_is_left() {
+    if !can_run() {
+        return;
+    }
+    let scratch = Scratch::new();
+    std::fs::set_permissions(&scratch.path, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    // The user may not enter the folder of the build.
+    std::fs::copy(env!("CARGO_BIN_EXE_lastmile"), scratch.path.join("lastmile")).unwrap();
+    let place = Namespace::create(&format!("lastmile-{}-ping", std::process::id())).unwrap();
+    let arguments = ["watch", "127.0.0.1", "--no-gateway", "--store", "line.watch", "--shaper", "home.sock"];
+    let start = |more: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]);
+        command.arg("./lastmile").args(arguments).args(more).current_dir(&scratch.path);
+        command.env("NO_COLOR", "1").stdout(Stdio::null()).stderr(Stdio::piped());
+        place.run(|| command.spawn()).unwrap().unwrap()
+    };
+    let output = start(&[]).wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("error: pinging 127.0.0.1: this process may open no socket for it"), "{said}");
+    assert!(said.contains("hint: ") && said.contains("net.ipv4.ping_group_range"), "{said}");
+    // With an interface to count there is something to store.
+    ip(&format!("-n {} link add up0 type veth peer name down0", place.name()));
+    let mut child = start(&["--device", "up0"]);
+    let said = until_it_says("may open no socket", &mut BufReader::new(child.stderr.take().unwrap()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(said.contains("net.ipv4.ping_group_range"), "{said}");
+}
+
 #[test]
 fn the_unit_of_a_watcher_is_one_that_systemd_takes() {
     let scratch = Scratch::new();

@@ -6,7 +6,7 @@
 //! after another within an interval. A request without a reply after [`PATIENCE`] is lost.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
@@ -95,6 +95,25 @@ impl Pings {
             echo::wait(&open, stop, next.saturating_duration_since(Instant::now()))?;
         }
         Ok(())
+    }
+
+    /// The error of this process that may ping none of the hosts; `None` if it may, or there are none.
+    #[must_use]
+    pub fn refused(&self) -> Option<Error> {
+        // The permission is one of an address family: a gateway that is not there yet has that of any host.
+        let any = |host: Host| match host {
+            Host::GatewayV6 => SocketAddr::from((Ipv6Addr::LOCALHOST, 0)),
+            _ => SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        };
+        let opened = self.targets.iter().map(|target| Echo::open(target.host.address().unwrap_or(any(target.host)), 0));
+        let mut refused = None;
+        for one in opened {
+            match one {
+                Err(error @ Error::NoPing { .. }) => refused = refused.or(Some(error)),
+                _ => return None,
+            }
+        }
+        refused
     }
 
     fn paths(&self) -> Vec<Watched> {
@@ -237,7 +256,10 @@ impl Watched {
         self.opened = Some(now);
         self.address = self.host.address().or(self.address);
         let opened = match self.address {
-            Some(address) => Echo::open(address, self.path.code_point).map_err(|error| error.to_string()),
+            Some(address) => Echo::open(address, self.path.code_point).map_err(|error| match error.hint() {
+                Some(hint) => format!("{error}: {hint}"),
+                None => error.to_string(),
+            }),
             None => Err("there is no default gateway".to_owned()),
         };
         match opened {
