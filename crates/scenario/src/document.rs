@@ -108,7 +108,7 @@ impl Document {
                     report.push(finding);
                 }
             }
-            return Err(report);
+            return Err(only_first_of_prose(&source, &errors).unwrap_or(report));
         }
         let root = table_of(root.into_inner(), &|span| Origin::Span(span));
         let mut document = Self { source, overrides: overrides.to_vec(), root };
@@ -145,6 +145,19 @@ impl Document {
         let node = override_value(value.trim(), index)?;
         set(&mut self.root, &keys, node)
     }
+}
+
+/// Errors from which on a text whose first line is wrong is no TOML, and one error says so.
+const PROSE: usize = 4;
+
+/// The first error alone of a text that is something else than TOML; `None` of TOML with errors.
+fn only_first_of_prose(source: &Source, errors: &[toml::de::Error]) -> Option<Report> {
+    let is_content = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    let first = source.text().split_inclusive('\n').find(is_content)?;
+    let end = first.as_ptr().addr() - source.text().as_ptr().addr() + first.len();
+    let error = errors.first().filter(|error| error.span().is_some_and(|span| span.start < end))?;
+    let hint = "scenarios, policies and studies are TOML; `lastmile policy show NAME --file` prints a policy as a file";
+    (errors.len() >= PROSE).then(|| Report::of(syntax_error(source, error).hint(hint)))
 }
 
 /// How an override is written.

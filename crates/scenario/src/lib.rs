@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `diagnostics.rs` | errors of every file that lastmile reads: position, caret, the expected form |
 //! | `document.rs`, `overrides.rs` | the TOML tree in which each key knows its position; overrides: `key=value` |
+//! | `kinds.rs` | scenario, policy or study: the kind of a file, by its keys |
 //! | `file.rs` | the text of a file that a user names: what may be read, and how much |
 //! | `files.rs` | the files that a scenario names, on the machine or in memory |
 //! | `schema.rs` | the table of all keys: kinds, defaults, ranges; reader and reference both come from it |
@@ -40,6 +41,7 @@ pub mod files;
 mod grants;
 mod impairments;
 pub mod json_schema;
+mod kinds;
 mod line;
 mod listener;
 mod memory;

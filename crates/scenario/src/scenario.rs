@@ -15,6 +15,7 @@ use crate::diagnostics::{Diagnostic, Place, Report, Source as Text};
 use crate::document::Document;
 use crate::file::{self, Reading};
 use crate::files::{Disk, Files};
+use crate::kinds::FileKind;
 use crate::memory::{self, Need, Recorded};
 use crate::overrides::Override;
 use crate::reader::{Reader, Table};
@@ -158,6 +159,7 @@ impl Scenario {
     /// As [`Scenario::parse`].
     pub fn parse_among(files: Rc<dyn Files>, name: &str, text: &str, overrides: &[Override]) -> Result<Self, Report> {
         let document = Document::parse(Text::new(name, text), overrides)?;
+        FileKind::Scenario.check(&document, name)?;
         let reader = Reader::with_files(document, files);
         let read = read_root(&reader.root().open(&ROOT), name);
         let (report, _) = reader.finish();

@@ -6,6 +6,7 @@ use lastmile_units::{Duration, Ratio};
 
 use crate::diagnostics::{Place, Report, Source};
 use crate::document::Document;
+use crate::kinds::FileKind;
 use crate::overrides::Override;
 use crate::reader::free::FreeKey;
 use crate::reader::{Reader, Table, Unopened};
@@ -197,7 +198,9 @@ impl StudyFile {
     /// # Errors
     /// All that is wrong with it.
     pub fn parse(name: &str, text: &str) -> Result<Self, Report> {
-        let reader = Reader::new(Document::parse(Source::new(name, text), &[])?);
+        let document = Document::parse(Source::new(name, text), &[])?;
+        FileKind::Study.check(&document, name)?;
+        let reader = Reader::new(document);
         let read = study(&reader.root().open(&STUDY), name);
         let (report, _) = reader.finish();
         if report.has_errors() {

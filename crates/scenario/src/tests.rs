@@ -7,6 +7,7 @@ use lastmile_units::{ByteCount, Duration};
 
 use crate::diagnostics::Source;
 use crate::document::Document;
+use crate::kinds::FileKind;
 use crate::reader::Reader;
 use crate::reference::chapters;
 use crate::scenario::read_root;
@@ -409,6 +410,68 @@ fn no_heading_and_no_key_is_there_twice() {
                 "{}",
                 section.heading
             );
+        }
+    }
+}
+
+/// A file of another kind is one error, which names the kind and the command that takes it.
+#[test]
+fn a_file_of_another_kind_is_one_error() {
+    let scenario =
+        "duration = \"1 s\"\nseed = 2\n[access]\nup = { rate = \"1 Mbit/s\" }\n[[traffic]]\nkind = \"ping\"\n";
+    let policy =
+        "name = \"p\"\n[line]\nup = \"1 Mbit/s\"\n[scheduler]\nkind = \"htb\"\n[[class]]\nname = \"c\"\n[ack]\n";
+    let study = "scenario = \"line.toml\"\nseeds = 3\n[grid]\npolicy = [\"none\", \"cake\"]\n";
+    let of_scenario = |text: &str| Scenario::parse("f.toml", text, &[]).map(|_| ()).unwrap_err().to_string();
+    let of_policy = |text: &str| {
+        crate::Policy::parse("f.toml", text, None::<crate::policy::Line>).map(|_| ()).unwrap_err().to_string()
+    };
+    let of_study = |text: &str| crate::StudyFile::parse("f.toml", text).map(|_| ()).unwrap_err().to_string();
+    let (run, check, sweep) =
+        ("`lastmile run FILE`", "`lastmile policy check FILE`", "`lastmile study FILE --out DIR`");
+    let cases = [
+        (of_scenario(policy), "this is a policy, where a scenario is expected", check),
+        (of_scenario(study), "this is a study, where a scenario is expected", sweep),
+        (of_policy(scenario), "this is a scenario, where a policy is expected", run),
+        (of_policy(study), "this is a study, where a policy is expected", sweep),
+        (of_study(scenario), "this is a scenario, where a study is expected", run),
+        (of_study(policy), "this is a policy, where a study is expected", check),
+    ];
+    for (said, wrong, command) in cases {
+        assert!(said.starts_with(&format!("error: f.toml: {wrong}\nhint: {command}")), "{said}");
+        assert_eq!(said.matches("error: ").count(), 1, "{said}");
+    }
+    // What `lastmile policy show` prints is prose.
+    let prose = "cake\nCAKE both ways\n\nline: 512 kbit/s up\nqueue: cake\nbehind the downstream: cake\n";
+    let said = of_scenario(prose);
+    assert!(said.starts_with("error: f.toml:1:5: ") && said.contains("`lastmile policy show NAME --file`"), "{said}");
+    assert_eq!(said.matches("error: ").count(), 1, "{said}");
+    // A key of another kind in a scenario is a fault of its own, and an override is none of the file.
+    let mixed = of_scenario("duration = \"1 s\"\n[ack]\n[[traffic]]\nkind = \"ping\"\n");
+    assert!(mixed.contains("unknown key \"ack\""), "{mixed}");
+    let set = Scenario::parse("f.toml", "duration = \"1 s\"\n", &["ack.rate=1".to_owned()]);
+    let set = set.map(|_| ()).unwrap_err().to_string();
+    assert!(set.contains("unknown key \"ack\""), "{set}");
+}
+
+/// A key that tells the kind of a file is one of that kind's schema, and of no other's.
+#[test]
+fn keys_that_tell_the_kind_of_a_file_belong_to_that_kind_alone() {
+    let unknown = |kind: FileKind, key: &str| {
+        // The first key is of the kind itself, so that the second is judged by its schema.
+        let text = format!("{} = 1\n{key} = 1\n", kind.keys()[0]);
+        let said = match kind {
+            FileKind::Scenario => Scenario::parse("f", &text, &[]).map(|_| ()).unwrap_err(),
+            FileKind::Policy => crate::Policy::parse("f", &text, None::<crate::policy::Line>).map(|_| ()).unwrap_err(),
+            FileKind::Study => crate::StudyFile::parse("f", &text).map(|_| ()).unwrap_err(),
+        };
+        said.to_string().contains(&format!("unknown key {key:?}"))
+    };
+    for of in FileKind::ALL {
+        for key in of.keys() {
+            for read_as in FileKind::ALL.into_iter().filter(|kind| kind.keys()[0] != *key) {
+                assert_eq!(unknown(read_as, key), read_as != of, "{key} in a {read_as:?}");
+            }
         }
     }
 }

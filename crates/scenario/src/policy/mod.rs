@@ -30,6 +30,7 @@ use crate::diagnostics::{Diagnostic, Place, Report, Source, did_you_mean};
 use crate::document::Document;
 use crate::file::{self, Reading};
 use crate::files::Files;
+use crate::kinds::FileKind;
 use crate::reader::Reader;
 
 pub use model::{AckRate, Class, Down, Line, LineOf, Police, Policy, Position, Promise, Regulated, Rule};
@@ -102,6 +103,7 @@ impl Policy {
     /// All that is wrong with it.
     pub fn parse(name: &str, text: &str, line: impl Into<LineOf>) -> Result<Self, Report> {
         let document = Document::parse(Source::new(name, text), &[])?;
+        FileKind::Policy.check(&document, name)?;
         let reader = Reader::new(document);
         let read = read::policy(&reader.root().open(&schema::POLICY), name, line.into());
         let (report, _) = reader.finish();
