@@ -105,16 +105,6 @@ const PRESETS: [Preset; 9] = [
     },
 ];
 
-const KINDS: [(&str, usize); 9] = {
-    let mut kinds = [("", 0); 9];
-    let mut number = 0;
-    while number < 9 {
-        kinds[number] = (PRESETS[number].name, number);
-        number += 1;
-    }
-    kinds
-};
-
 const NAMES: [&str; 9] = {
     let mut names = [""; 9];
     let mut number = 0;
@@ -228,7 +218,12 @@ pub(crate) fn read(table: &Table<'_>, line: &mut Config) -> Option<()> {
     };
     let (own, preset) = if table.has_table("grants") {
         let own = table.table("grants")?.open(&SECTION);
-        let preset = &PRESETS[own.choice("kind", &KINDS)?];
+        let name: String = own.get("kind")?;
+        let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) else {
+            let hint = format!("known: {}", NAMES.join(", "));
+            own.error("kind", format!("unknown kind {name:?} of grants"), Some(hint));
+            return None;
+        };
         (own, preset)
     } else {
         let name: String = table.optional("grants")?;
@@ -402,6 +397,10 @@ mod tests {
     fn what_cannot_work_is_refused_at_its_key() {
         let unknown = errors("rate = \"1 Mbit/s\", grants = \"docsis\"");
         assert!(unknown.contains("unknown grants \"docsis\"") && unknown.contains("docsis-3.1"), "{unknown}");
+        // One that is near a known one is near several.
+        let kind = errors("rate = \"1 Mbit/s\", grants = { kind = \"docsis-3.0\" }");
+        assert!(kind.contains("unknown kind \"docsis-3.0\" of grants"), "{kind}");
+        assert!(kind.contains(&format!("hint: known: {}", NAMES.join(", "))), "{kind}");
         let pattern = errors("rate = \"1 Mbit/s\", grants = { kind = \"5g-tdd\", pattern = \"DDX\" }");
         assert!(pattern.contains("access.up.grants.pattern: 'X' is no slot"), "{pattern}");
         let never = errors("rate = \"1 Mbit/s\", grants = { kind = \"5g-tdd\", pattern = \"DDD\" }");

@@ -4,7 +4,7 @@ mod calendar;
 mod page;
 mod tables;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lastmile_results::atomic::AtomicFile;
@@ -80,9 +80,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     if let Some(page) = &arguments.page {
         folders.prepare_page(page, "--page")?;
     }
-    let store = Store::read(&arguments.store).map_err(|error| {
-        Failure::new(error).hint("`lastmile watch --store FILE` makes a store, and its folder must be readable")
-    })?;
+    let store = Store::read(&arguments.store).map_err(|error| unread(&arguments.store, &error))?;
     let fine = arguments.json || arguments.csv || arguments.page.is_some();
     let wish = |points| Wish {
         from_ms: from_s * 1000,
@@ -127,6 +125,18 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     Ok(Exit::Done)
 }
 
+/// A store that cannot be read, with what helps.
+fn unread(file: &Path, error: &lastmile_watch::store::Error) -> Failure {
+    let failure = Failure::new(error);
+    match file.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
+        Some(folder) => failure.hint(format!("the folder {} does not exist", folder.display())),
+        None if !file.exists() => failure.hint("no such file: `lastmile watch --store FILE` makes a store"),
+        None if error.is_foreign() => failure.hint("the file of --store is one that `lastmile watch --store` wrote"),
+        // SQLite makes the files of the write-ahead log anew, where no watcher has them open.
+        None => failure.hint("a reader must be able to read the file, and to write its folder while no watcher runs"),
+    }
+}
+
 /// The chosen hosts and classes of which `history` has no row.
 fn missing(arguments: &Arguments, history: &History) -> Vec<String> {
     let has_host = |name: &str| history.paths.iter().any(|path| path.path.target == name);
@@ -168,7 +178,7 @@ fn nothing(store: &Store, calendar: &Calendar, within: &str) -> Failure {
     }
 }
 
-fn write_page(file: &std::path::Path, html: &str) -> Result<()> {
+fn write_page(file: &Path, html: &str) -> Result<()> {
     let wrong = |error| Failure::new(format_args!("cannot write {}: {error}", file.display()));
     let mut page = AtomicFile::create(file).map_err(wrong)?;
     std::io::Write::write_all(&mut page, html.as_bytes()).map_err(wrong)?;

@@ -42,6 +42,12 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Error {
+    /// True for a file of another program, or of another version.
+    #[must_use]
+    pub fn is_foreign(&self) -> bool {
+        matches!(self.kind, ErrorKind::NotOurs(_))
+    }
+
     /// True if another process holds a lock.
     #[must_use]
     pub fn is_locked(&self) -> bool {
