@@ -137,6 +137,12 @@ impl Bump {
         self.down.hand_over(queues.down);
     }
 
+    /// True when no packet waits or is on its way.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.up.is_empty() && self.down.is_empty()
+    }
+
     /// When [`Bump::turn`] must be called at the latest, packets or not; `None` while nothing
     /// waits. May change with every turn.
     #[must_use]

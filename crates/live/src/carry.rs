@@ -16,6 +16,12 @@ use crate::sys::wait;
 /// that its device was removed after it went down.
 const LOOK: Duration = Duration::from_s(1);
 
+/// The longest time for which packets are carried that came before the end.
+const LONGEST_END: Duration = Duration::from_s(1);
+
+/// How often to look whether any is left.
+const LOOK_AT_THE_END: Duration = Duration::from_ms(1);
+
 /// Why the loop came back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Woken {
@@ -61,5 +67,25 @@ pub(crate) fn carry(
             continue;
         }
         bump.turn(clock, a, b).context(|| "reading packets")?;
+    }
+}
+
+/// Carries the packets that came before the ports' frames became the kernel's, and those that wait or are on their way:
+/// until there are none, for a second at most, and no longer than until `stop` is readable.
+pub(crate) fn finish(
+    bump: &mut Bump,
+    clock: &MonotonicClock,
+    pace: &mut Pace,
+    [a, b]: [&mut dyn Device; 2],
+    stop: BorrowedFd<'_>,
+) -> Result<(), Error> {
+    let end = clock.now() + LONGEST_END;
+    loop {
+        let until = end.min(clock.now() + LOOK_AT_THE_END);
+        let woken = carry(bump, clock, pace, [&mut *a, &mut *b], [Some(stop), None, None], Some(until))?;
+        let is_over = a.has_let_go() && b.has_let_go() && bump.is_empty();
+        if is_over || woken != Woken::Time || clock.now() >= end {
+            return Ok(());
+        }
     }
 }

@@ -8,11 +8,13 @@ pub mod interface;
 pub(crate) mod lookup;
 pub mod offload;
 pub mod packet_socket;
+mod parting;
 pub mod tun;
 pub mod xdp;
 
 use std::io;
 use std::os::fd::AsFd;
+use std::time::SystemTime;
 
 use lastmile_packet::Frame;
 use lastmile_units::Instant;
@@ -51,6 +53,17 @@ pub trait Port {
     /// each what became of it, in any order, and gets its memory. Refused frames are lost, as on a
     /// cable whose far end cannot take them.
     fn send(&mut self, frames: &mut Vec<Frame>, done: &mut dyn FnMut(Frame, Result<(), Refusal>));
+
+    /// Frames that the kernel receives at `from` or later are the kernel's, and are not handed over. A device that the
+    /// kernel has no other use for goes on as before.
+    fn let_go(&mut self, from: SystemTime) {
+        let _ = from;
+    }
+
+    /// True when all frames have been handed over that come before the kernel's.
+    fn has_let_go(&self) -> bool {
+        true
+    }
 
     /// Counts of frames that were not handed over unchanged.
     ///

@@ -243,6 +243,10 @@ impl Direction {
         debug_assert!(self.leaving.is_empty(), "a port says of every packet what became of it");
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.hops.iter().all(|hop| hop.line.backlog().packets.as_u64() == 0 && hop.line.in_flight().packets == 0)
+    }
+
     pub(super) fn glance(&mut self, now: Instant) -> Vec<HopGlance> {
         let hops = self.hops.iter_mut().map(|hop| HopGlance {
             queued: hop.line.backlog(),

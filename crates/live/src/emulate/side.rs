@@ -47,6 +47,17 @@ impl Side {
         self.end.device()
     }
 
+    /// Leaves an interface to the rest of the kernel, and says whether this end is one.
+    pub(super) fn let_go(&mut self) -> bool {
+        match &mut self.end {
+            End::Tun(_) => false,
+            End::Interface(interface) => {
+                interface.let_go();
+                true
+            }
+        }
+    }
+
     /// Its namespace; `None` for that of the caller.
     #[must_use]
     pub fn namespace(&self) -> Option<&Namespace> {

@@ -107,8 +107,9 @@ impl World {
         self.inbox.handle()
     }
 
-    /// Carries packets until `stop` or a [`Handle`] says so, or until `limit` has passed. The
-    /// calling thread gets punctual timers and, if [`Tuning::realtime`](crate::pace::Tuning::realtime)
+    /// Carries packets until `stop` or a [`Handle`] says so, or until `limit` has passed. Between
+    /// two interfaces the rest of the kernel then has what comes, and packets in the line arrive,
+    /// for a second at most and until another `stop`. The calling thread gets punctual timers and, if [`Tuning::realtime`](crate::pace::Tuning::realtime)
     /// says so, a higher priority, and keeps both.
     ///
     /// # Errors
@@ -120,6 +121,7 @@ impl World {
             Woken::Asked => Ended::Asked,
             Woken::Time | Woken::Child => Ended::Limit,
         };
+        self.leave(stop)?;
         self.outcome(ended, start)
     }
 
@@ -214,6 +216,17 @@ impl World {
                 carry::Woken::Time => return Ok(Woken::Time),
             }
         }
+    }
+
+    /// Leaves interfaces to the rest of the kernel, and carries what came before.
+    fn leave(&mut self, stop: &Stop) -> Result<(), Error> {
+        let Self { bump, client, server, clock, pace, .. } = self;
+        // Not lazily: both are to be left.
+        if client.let_go() | server.let_go() {
+            stop.rearm().context(|| "reading signals")?;
+            carry::finish(bump, clock, pace, [client.port(), server.port()], stop.as_fd())?;
+        }
+        Ok(())
     }
 
     fn turn(&mut self) -> Result<(), Error> {

@@ -1,6 +1,7 @@
 //! An interface between which and another this program is the only way: by packet sockets or by AF_XDP.
 
 use std::fmt;
+use std::time::SystemTime;
 
 use super::bypass::Means;
 use super::claim::{self, Claim};
@@ -47,12 +48,12 @@ impl fmt::Display for Path {
 
 /// An open interface. While it is, the rest of the kernel gets nothing that comes in through it.
 pub struct Interface {
+    /// AF_XDP needs none of it. It goes first: the bridge carries on while the kernel closes sockets.
+    bypass: Option<Bypass>,
     /// Where frames come and go.
     pub device: Box<dyn Device>,
     /// By what, and why, for users: "packet sockets, because ...".
     pub path: String,
-    /// AF_XDP needs none of it.
-    _bypass: Option<Bypass>,
     /// That this process has it.
     _claim: Option<Claim>,
 }
@@ -72,6 +73,13 @@ impl Interface {
         Ok(Self { _claim: Some(claim), ..opened })
     }
 
+    /// Leaves the frames of the interface to the rest of the kernel, from now or within milliseconds. The device hands
+    /// over those before ([`super::Port::has_let_go`]).
+    pub fn let_go(&mut self) {
+        let from = self.bypass.as_mut().map_or_else(SystemTime::now, Bypass::let_go);
+        self.device.let_go(from);
+    }
+
     fn by(namespace: Option<&Namespace>, name: &str, path: Path) -> Result<Self, Error> {
         match path {
             Path::Xdp => {
@@ -81,7 +89,7 @@ impl Interface {
                     false => String::new(),
                 };
                 let path = format!("AF_XDP {}, as asked for{tags}", in_the_driver(&device));
-                Ok(Self { device: Box::new(device), path, _bypass: None, _claim: None })
+                Ok(Self { device: Box::new(device), path, bypass: None, _claim: None })
             }
             Path::PacketSockets => Self::by_packet_sockets(namespace, name, &BOTH, "as asked for"),
             Path::PacketSocketsNft => Self::by_packet_sockets(namespace, name, &[Means::Nft], "as asked for"),
@@ -104,7 +112,7 @@ impl Interface {
                     "AF_XDP {}, because the driver has it and {name} takes off no VLAN tags",
                     in_the_driver(&device)
                 );
-                Ok(Self { device: Box::new(device), path, _bypass: None, _claim: None })
+                Ok(Self { device: Box::new(device), path, bypass: None, _claim: None })
             }
             Ok(generic) => {
                 // One or the other: AF_XDP takes the frames before packet sockets can have them.
@@ -117,7 +125,7 @@ impl Interface {
                              that lets the bridge carry on when this ends",
                             in_the_driver(&device)
                         );
-                        Ok(Self { device: Box::new(device), path, _bypass: None, _claim: None })
+                        Ok(Self { device: Box::new(device), path, bypass: None, _claim: None })
                     }
                     other => other,
                 }
@@ -133,7 +141,7 @@ impl Interface {
         let device = Box::new(PacketSocket::open(namespace, name)?);
         let bypass = Bypass::hold(namespace, name, means)?;
         let path = format!("packet sockets, {why}; bypass by {}", bypass.means().name());
-        Ok(Self { device, path, _bypass: Some(bypass), _claim: None })
+        Ok(Self { device, path, bypass: Some(bypass), _claim: None })
     }
 }
 

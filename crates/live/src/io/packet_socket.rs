@@ -12,11 +12,13 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::SystemTime;
 
 use lastmile_packet::Frame;
 use lastmile_units::Instant;
 
 use super::offload::Offload;
+use super::parting::Parting;
 use super::{Counters, Framing, Port, Refusal};
 use crate::clock::{Arrivals, Clock, StampMap};
 use crate::error::{Context, Error};
@@ -45,6 +47,7 @@ pub struct PacketSocket {
     /// The kernel has said that the device went down, and no frame has come since. It says so once,
     /// before a device that is removed is gone.
     down: bool,
+    parting: Parting,
 }
 
 impl PacketSocket {
@@ -68,6 +71,7 @@ impl PacketSocket {
             arrivals: Arrivals::new(),
             counters: Counters::default(),
             down: false,
+            parting: Parting::default(),
         })
     }
 
@@ -122,17 +126,23 @@ impl Port for PacketSocket {
         limit: usize,
         take: &mut dyn FnMut(Instant, &[u8]),
     ) -> io::Result<Instant> {
-        let before = clock.now();
+        let (before, began) = (clock.now(), SystemTime::now());
         let count = match self.batch(limit)? {
-            Some(0) => return Ok(self.arrivals.at(before)),
+            Some(0) => {
+                self.parting.emptied(began);
+                return Ok(self.arrivals.at(before));
+            }
             Some(count) => count,
             None => return Ok(self.arrivals.latest()),
         };
         let (map, now) = (StampMap::measure(clock), clock.now());
-        let Self { batch, scratch, arrivals, counters, .. } = self;
+        let Self { batch, scratch, arrivals, counters, parting, .. } = self;
         let mut complete_to = before;
         for index in 0..count {
             let (bytes, about) = batch.get(index);
+            if parting.is_past(about.stamp.unwrap_or(began)) {
+                continue;
+            }
             let arrived = match about.stamp {
                 Some(stamp) => arrivals.stamped(&map, stamp, now),
                 None => {
@@ -145,6 +155,7 @@ impl Port for PacketSocket {
         }
         // A batch that is not full has emptied the socket.
         if count < limit {
+            parting.emptied(began);
             complete_to = arrivals.at(before);
         }
         Ok(complete_to)
@@ -167,6 +178,14 @@ impl Port for PacketSocket {
             let refusal = refused.next_if(|(at, _)| *at == index);
             done(frame, refusal.map_or(Ok(()), |(_, refusal)| Err(refusal)));
         }
+    }
+
+    fn let_go(&mut self, from: SystemTime) {
+        self.parting.begin(from);
+    }
+
+    fn has_let_go(&self) -> bool {
+        self.parting.is_over()
     }
 
     fn counters(&mut self) -> io::Result<Counters> {

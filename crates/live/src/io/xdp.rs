@@ -1,6 +1,6 @@
 //! AF_XDP: frames taken from a device before the kernel has made packet buffers of them, in memory shared with it.
 //!
-//! A program of six instructions leads what comes in through each queue of the device to a socket
+//! A program of eleven instructions leads what comes in through each queue of the device to a socket
 //! of this process, and past the rest of the kernel: a bridge below carries nothing meanwhile. The
 //! program hangs on a link that lives by a descriptor of this process; when that ends, however it
 //! does, the device is the kernel's again. So this is its own [`super::Bypass`].
@@ -25,15 +25,17 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use lastmile_packet::Frame;
 use lastmile_units::Instant;
 
+use super::parting::Parting;
 use super::{Counters, Framing, Port, Refusal, offload};
 use crate::clock::Clock;
 use crate::error::{Context, Error};
 use crate::netns::Namespace;
+use crate::sys::bpf::Redirecting;
 use crate::sys::xdp::{self, Mode, XdpSocket};
 use crate::sys::{device, link, packet, wait};
 
@@ -44,7 +46,7 @@ const MOST_MTU: u32 = xdp::MAX_FRAME as u32 - 14 - 2 * 4;
 #[derive(Debug)]
 pub struct Xdp {
     /// Detaches the program when it goes: first.
-    _link: OwnedFd,
+    program: Redirecting,
     name: String,
     sockets: Vec<XdpSocket>,
     /// Readable when a socket is, where there are several.
@@ -55,6 +57,7 @@ pub struct Xdp {
     /// The queue that frames are read from first, so that none has to wait for another for ever.
     first: usize,
     counters: Counters,
+    parting: Parting,
 }
 
 impl Xdp {
@@ -90,8 +93,8 @@ impl Xdp {
         let queues = device::receive_queues(name)?;
         let open = || (0..queues).map(|queue| open_queue(index, queue)).collect::<io::Result<Vec<_>>>();
         let mut sockets = open()?;
-        let (link, native) = match xdp::redirect(index, &sockets, Mode::Native) {
-            Ok(link) => (link, true),
+        let (program, native) = match xdp::redirect(index, &sockets, Mode::Native) {
+            Ok(program) => (program, true),
             // The driver knows nothing of it, or has an MTU too large for it.
             Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EINVAL | libc::ERANGE)) => {
                 drop(sockets);
@@ -104,9 +107,8 @@ impl Xdp {
             [_] => None,
             several => Some(wait::any_of(several)?),
         };
-        let counters = Counters::default();
-        let name = name.to_owned();
-        Ok(Self { _link: link, name, sockets, any, _promiscuous: promiscuous, native, first: 0, counters })
+        let (counters, parting, name) = (Counters::default(), Parting::default(), name.to_owned());
+        Ok(Self { program, name, sockets, any, _promiscuous: promiscuous, native, first: 0, counters, parting })
     }
 
     /// True when the program runs in the device's driver.
@@ -146,6 +148,7 @@ impl Port for Xdp {
         take: &mut dyn FnMut(Instant, &[u8]),
     ) -> io::Result<Instant> {
         let now = clock.now();
+        let read = SystemTime::now();
         let Self { sockets, first, counters, .. } = self;
         let (count, mut taken) = (sockets.len(), 0);
         for index in 0..count {
@@ -157,6 +160,7 @@ impl Port for Xdp {
         *first = (*first + 1) % count;
         if taken == 0 {
             sockets.iter().try_for_each(XdpSocket::check)?;
+            self.parting.emptied(read);
         }
         // An unread frame has not arrived yet, in the sense of this device.
         Ok(now)
@@ -186,6 +190,15 @@ impl Port for Xdp {
         for (frame, result) in frames.drain(..).zip(results) {
             done(frame, result);
         }
+    }
+
+    fn let_go(&mut self, from: SystemTime) {
+        self.program.end();
+        self.parting.begin(from);
+    }
+
+    fn has_let_go(&self) -> bool {
+        self.parting.is_over()
     }
 
     fn counters(&mut self) -> io::Result<Counters> {

@@ -9,7 +9,7 @@ use super::bridge;
 use super::direction::Direction;
 use super::handle::Handle;
 use crate::bump::{Bump, BumpConfig, HopGlance, Queues, Record, States};
-use crate::carry::{Woken, carry};
+use crate::carry::{Woken, carry, finish};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::{Context, Error};
 use crate::handle::{Asked, Draws, Inbox, Snapshot};
@@ -118,10 +118,11 @@ impl World {
         Handle(self.inbox.handle())
     }
 
-    /// Carries packets until `stop`, or until a [`Handle`] says so, and returns the counters. The
-    /// backlog at that time is lost. The calling thread gets punctual timers and, if
-    /// [`Tuning::realtime`] says so, a higher priority, and keeps both. At the end the bridge
-    /// carries the line, and pending requests of a [`Handle`] get an error.
+    /// Carries packets until `stop`, or until a [`Handle`] says so, and returns the counters. From
+    /// then on the bridge carries what comes, and this program its backlog, for a second at most:
+    /// what waits then is lost, also at a second `stop`. The calling thread gets punctual timers
+    /// and, if [`Tuning::realtime`] says so, a higher priority, and keeps both. Pending requests of
+    /// a [`Handle`] get an error at the end.
     ///
     /// # Errors
     /// A device is gone, or the priority was refused.
@@ -136,7 +137,17 @@ impl World {
                 _ => {}
             }
         }
+        self.leave(stop)?;
         self.snapshot()
+    }
+
+    /// Leaves the line to the bridge, and carries what came before.
+    fn leave(&mut self, stop: &Stop) -> Result<(), Error> {
+        stop.rearm().context(|| "reading signals")?;
+        let Self { bump, lan, wan, clock, pace, .. } = self;
+        lan.interface.let_go();
+        wan.interface.let_go();
+        finish(bump, clock, pace, [&mut *lan.interface.device, &mut *wan.interface.device], stop.as_fd())
     }
 }
 

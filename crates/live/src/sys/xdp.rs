@@ -15,7 +15,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::xdp::{SocketAddrXdp, SocketAddrXdpFlags, XdpUmemReg, XdpUmemRegFlags};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, bind, send, socket_with, sockopt};
 
-use super::bpf;
+use super::bpf::{self, Redirecting};
 use super::ring::{Consumer, ENTRIES, Producer};
 use super::umem::{CHUNK, Chunk, Umem};
 
@@ -272,7 +272,7 @@ impl AsFd for XdpSocket {
 }
 
 /// Leads all frames that come in through the device of this number, in the namespace of the calling thread, to these
-/// sockets, of which each serves the queue of its place; until the link is closed.
-pub(crate) fn redirect(device: libc::c_int, sockets: &[XdpSocket], mode: Mode) -> io::Result<OwnedFd> {
+/// sockets, of which each serves the queue of its place.
+pub(crate) fn redirect(device: libc::c_int, sockets: &[XdpSocket], mode: Mode) -> io::Result<Redirecting> {
     bpf::redirect(device, sockets, mode.flags())
 }

@@ -35,7 +35,7 @@ fn place(hosts: &Hosts, port: &str) -> Place {
 }
 
 /// The line of `config` between the two ports.
-fn between(hosts: &Hosts, config: Config) -> Config {
+pub(crate) fn between(hosts: &Hosts, config: Config) -> Config {
     Config { client: place(hosts, "west"), server: place(hosts, "east"), ..config }
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn across<T>(hosts: &Hosts, config: Config, work: impl FnOnce() -> T)
 }
 
 /// A wire that adds nothing.
-fn wire() -> Config {
+pub(crate) fn wire() -> Config {
     let hop = Hop {
         name: "wire".into(),
         line: line::Config::new(None, LinkLayer::from_name("ip").unwrap(), Duration::ZERO),

@@ -16,6 +16,7 @@ mod kernel_rules;
 mod lifecycle;
 mod line;
 mod opportunities;
+mod planned_end;
 mod queue_control;
 mod shape;
 mod unregulated;

@@ -34,7 +34,7 @@ fn link_layer() -> LinkLayer {
 }
 
 /// A queue behind a bucket of one packet at this rate.
-fn shaped(rate: BitRate, queue: Spec) -> Direction {
+pub(crate) fn shaped(rate: BitRate, queue: Spec) -> Direction {
     let burst = link_layer().on_wire(LARGEST);
     let queue = Box::new(queue);
     let queue = Spec::Tbf(Over {
@@ -44,7 +44,7 @@ fn shaped(rate: BitRate, queue: Spec) -> Direction {
     Direction { queue, link_layer: link_layer() }
 }
 
-fn bytes(limit: u64) -> Spec {
+pub(crate) fn bytes(limit: u64) -> Spec {
     Spec::Fifo(fifo::Config { limit: Limit::Bytes(ByteCount::new(limit)), drop: Overflow::Tail })
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn shaping_by<T>(config: &Config, work: impl FnOnce(&Handle) -> T) ->
 }
 
 /// The sender of frames, and the receiver.
-fn ports(hosts: &Hosts) -> [PacketSocket; 2] {
+pub(crate) fn ports(hosts: &Hosts) -> [PacketSocket; 2] {
     [&hosts.left, &hosts.right].map(|host| PacketSocket::open(Some(host), "eth").unwrap())
 }
 
