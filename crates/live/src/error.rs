@@ -4,6 +4,7 @@ use std::io;
 
 use lastmile_queueing::spec::BuildError;
 
+use crate::holder::{Holder, Program};
 use crate::sys::device::CLONE_DEVICE;
 
 /// Why a live program could not start, or had to stop.
@@ -117,10 +118,16 @@ pub enum Error {
         name: String,
     },
     /// Another process carries the frames of this device.
-    #[error("another lastmile carries what comes in through {name} already")]
+    #[error(
+        "{}{} carries what comes in through {name} already",
+        holder.program.map_or_else(|| "another lastmile".to_owned(), |program| format!("`lastmile {}`", program.name())),
+        holder.pid.map_or_else(String::new, |pid| format!(" (process {pid})"))
+    )]
     InterfaceTaken {
         /// Its name.
         name: String,
+        /// The process.
+        holder: Holder,
     },
     /// Another process has an end of a line in this namespace.
     #[error(
@@ -239,8 +246,8 @@ impl Error {
             Self::JoinsFrames { name } => {
                 Some(format!("--path packet-sockets carries them; or `ethtool -K {name} gro off lro off`"))
             }
-            Self::InterfaceTaken { .. } => {
-                Some("`lastmile shape stop` or Ctrl-C ends it; two at once would carry each frame twice".to_owned())
+            Self::InterfaceTaken { holder, .. } => {
+                Some(format!("{}; two at once would carry each frame twice", end(holder)))
             }
             Self::NamespaceTaken { .. } => {
                 Some("Ctrl-C ends it; two at once would have one address, and one of them all packets".to_owned())
@@ -266,6 +273,17 @@ impl Error {
             io::ErrorKind::PermissionDenied => Self::NotPermitted { what },
             _ => Self::System { what, source },
         }
+    }
+}
+
+/// The way to end the process that has an interface.
+fn end(holder: &Holder) -> String {
+    match (holder.program, holder.pid) {
+        (Some(Program::Shape), _) => "`lastmile shape stop` (with the --control of its start) ends it".to_owned(),
+        (Some(Program::Emulate), Some(pid)) => format!("Ctrl-C at its terminal or `kill {pid}` ends it"),
+        (None, Some(pid)) => format!("`kill {pid}` ends it"),
+        (Some(Program::Emulate), None) => "Ctrl-C at its terminal ends it".to_owned(),
+        (None, None) => "`lastmile shape stop`, or Ctrl-C at its terminal, ends it".to_owned(),
     }
 }
 

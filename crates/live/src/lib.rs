@@ -13,6 +13,7 @@
 //! | [`echo`] | echo requests by IPv4 and IPv6, with and without rights to raw sockets |
 //! | [`gateway`] | the default gateways of the machine |
 //! | [`statistics`] | counters of interfaces and of the kernel's queues |
+//! | [`holder`] | the process that carries the frames of an interface |
 //! | [`probe`] | ICMP echo with the kernel's receive times |
 //! | [`streams`] | which standard streams the program was started without |
 //! | [`stop`] | SIGINT, SIGTERM and the program's own wish to stop, as a descriptor to wait for |
@@ -37,6 +38,7 @@ pub mod emulate;
 pub mod error;
 pub mod gateway;
 pub mod handle;
+pub mod holder;
 pub mod http;
 pub mod io;
 pub mod netns;

@@ -274,7 +274,8 @@ fn no_name_that_any_user_can_take_keeps_it_from_starting() {
     let mut second = site.lastmile(&["shape", "mine.toml", "--lan", "west", "--wan", "east", "--control", "other"]);
     let second = site.hosts.middle.run(|| second.output()).unwrap().unwrap();
     let told = String::from_utf8(second.stderr).unwrap();
-    assert!(told.contains("another lastmile carries what comes in through west already"), "{told}");
+    let holder = format!("`lastmile shape` (process {}) carries what comes in through west already", shaper.child.id());
+    assert!(told.contains(&holder), "{told}");
     shaper.signal("TERM");
     assert_eq!(shaper.ended().0, Some(0));
     drop(taken);

@@ -6,6 +6,7 @@ use std::process::{Child, Command};
 
 use super::config::{Config, Place};
 use crate::error::Error;
+use crate::holder::Program;
 use crate::io::claim::{self, Claim};
 use crate::io::tun::Settings;
 use crate::io::{Device, Interface, Tun};
@@ -128,7 +129,7 @@ impl Side {
             Place::Here | Place::Interface { namespace: None, .. } => None,
         };
         if let Place::Interface { name, .. } = place {
-            let end = End::Interface(Interface::open(namespace.as_ref(), name, config.path)?);
+            let end = End::Interface(Interface::open(namespace.as_ref(), name, config.path, Program::Emulate)?);
             return Ok(Self { end, name: name.clone(), _claim: None, namespace, address: None, address_v6: None });
         }
         let claim = match &namespace {

@@ -1,8 +1,8 @@
 //! An interface belongs to one process: two that carry its frames would carry each of them twice. So does a network
 //! namespace with an end of a line in it: a second device would have the address of the first, which gets the packets.
 //!
-//! The claim is a lock (flock(2)) on a file that only root can open, with the number of the process in it. The file is
-//! called after the network namespace and the number of the interface. The lock goes with the process, however that
+//! The claim is a lock (flock(2)) on a file that only root can open, with the number of the process in it, and of an
+//! interface the name of the command. The file is called after the network namespace and the number of the interface. The lock goes with the process, however that
 //! ends, and cannot be taken by another user. Where root's folder cannot be written, in a user namespace, the claim
 //! is a socket with an abstract name, of which a network namespace has one (unix(7)): whoever could
 //! take that name there is of the same network namespace.
@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use super::lookup;
 use crate::error::{Context, Error};
+use crate::holder::{Holder, Program};
 
 /// The folder of the locks. A unit of systemd has it as its `RuntimeDirectory`.
 pub const FOLDER: &str = "/run/lastmile";
@@ -31,36 +32,38 @@ pub(crate) enum Claim {
     Name { _held: UnixDatagram },
 }
 
-/// The process that has it already, if its number is known.
-struct Taken(Option<u32>);
+/// It is another process's already.
+struct Taken(Holder);
 
 /// Claims an interface of the calling thread's namespace.
-pub(super) fn take(name: &str) -> Result<Claim, Error> {
+pub(super) fn take(name: &str, program: Program) -> Result<Claim, Error> {
     let index = lookup::find(name)?.index;
-    let claimed = claim("interface", &format!("-{index}")).context(|| format!("taking the interface {name}"))?;
-    claimed.map_err(|_| Error::InterfaceTaken { name: name.to_owned() })
+    let claimed =
+        claim("interface", &format!("-{index}"), Some(program)).context(|| format!("taking the interface {name}"))?;
+    claimed.map_err(|Taken(holder)| Error::InterfaceTaken { name: name.to_owned(), holder })
 }
 
 /// Claims the calling thread's namespace for an end of a line. `name` is that of users, if they have given one.
 pub(crate) fn take_namespace(name: Option<&str>) -> Result<Claim, Error> {
-    match claim("namespace", "").context(|| "taking a network namespace")? {
+    match claim("namespace", "", None).context(|| "taking a network namespace")? {
         // Both ends of one line, by two names.
-        Err(Taken(Some(pid))) if pid == std::process::id() => Err(Error::SamePlace),
-        Err(Taken(pid)) => Err(Error::NamespaceTaken { name: name.map(str::to_owned), pid }),
+        Err(Taken(Holder { pid: Some(pid), .. })) if pid == std::process::id() => Err(Error::SamePlace),
+        Err(Taken(Holder { pid, .. })) => Err(Error::NamespaceTaken { name: name.map(str::to_owned), pid }),
         Ok(claim) => Ok(claim),
     }
 }
 
 /// Claims a thing of this kind, of which the calling thread's namespace has one with this suffix.
-fn claim(kind: &str, suffix: &str) -> io::Result<Result<Claim, Taken>> {
+fn claim(kind: &str, suffix: &str, program: Option<Program>) -> io::Result<Result<Claim, Taken>> {
     let namespace = fs::metadata("/proc/thread-self/ns/net")?.ino();
     remove_abandoned(Path::new(FOLDER));
-    match Lock::take(&Path::new(FOLDER).join(format!("{kind}-{namespace}{suffix}.lock"))) {
+    let path = Path::new(FOLDER).join(format!("{kind}-{namespace}{suffix}.lock"));
+    match Lock::take(&path, &Holder::of_this_process(program)) {
         Ok(lock) => Ok(lock.map(|lock| Claim::Lock { _held: lock })),
         Err(error) if is_not_ours(&error) => {
             let address = SocketAddr::from_abstract_name(format!("lastmile/{kind}{}", suffix.replace('-', "/")))?;
             match UnixDatagram::bind_addr(&address) {
-                Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(Err(Taken(None))),
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(Err(Taken(Holder::default()))),
                 other => Ok(Ok(Claim::Name { _held: other? })),
             }
         }
@@ -96,7 +99,8 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    fn take(path: &Path) -> io::Result<Result<Self, Taken>> {
+    /// Takes the lock, and writes this text into its file.
+    fn take(path: &Path, text: &str) -> io::Result<Result<Self, Taken>> {
         if let Some(folder) = path.parent() {
             DirBuilder::new().recursive(true).mode(0o755).create(folder)?;
         }
@@ -106,12 +110,12 @@ impl Lock {
             options.write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
             if let Some(lock) = Self::of(path.to_owned(), options.open(path)?)? {
                 lock.file.set_len(0)?;
-                write!(&lock.file, "{}", std::process::id())?;
+                (&lock.file).write_all(text.as_bytes())?;
                 return Ok(Ok(lock));
             }
             thread::sleep(PAUSE);
         }
-        Ok(Err(Taken(fs::read_to_string(path).ok().and_then(|pid| pid.parse().ok()))))
+        Ok(Err(Taken(Holder::read(&fs::read_to_string(path).unwrap_or_default()))))
     }
 
     /// Locks the file that was opened at `path`; `None` if somebody else has it, or has removed it meanwhile: then the
@@ -146,17 +150,17 @@ mod tests {
     fn a_lock_is_one_process_s_until_it_is_dropped_and_a_file_that_was_left_behind_is_none() {
         let temporary = tempfile::tempdir().unwrap();
         let path = temporary.path().join("run/a.lock");
-        let lock = Lock::take(&path).unwrap().ok().unwrap();
+        let lock = Lock::take(&path, "12 emulate").unwrap().ok().unwrap();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
-        let Ok(Err(Taken(Some(pid)))) = Lock::take(&path) else { panic!("it is taken") };
-        assert_eq!(pid, std::process::id());
+        let Ok(Err(Taken(holder))) = Lock::take(&path, "13") else { panic!("it is taken") };
+        assert_eq!(holder, Holder { pid: Some(12), program: Some(Program::Emulate) });
         drop(lock);
         assert!(!path.exists());
         fs::write(&path, "4194304").unwrap();
-        assert!(Lock::take(&path).unwrap().is_ok());
+        assert!(Lock::take(&path, "13").unwrap().is_ok());
         // A link is not followed.
         std::os::unix::fs::symlink("/etc/hostname", &path).unwrap();
-        assert!(Lock::take(&path).is_err());
+        assert!(Lock::take(&path, "13").is_err());
     }
 
     #[test]
@@ -168,7 +172,7 @@ mod tests {
             fs::write(path(name), "4194304").unwrap();
         }
         std::os::unix::fs::symlink(path("other.lock"), path("interface-6-1.lock")).unwrap();
-        let held = Lock::take(&path("interface-7-2.lock")).unwrap().ok().unwrap();
+        let held = Lock::take(&path("interface-7-2.lock"), "1").unwrap().ok().unwrap();
         remove_abandoned(folder);
         let mut left: Vec<String> =
             fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -195,7 +199,7 @@ mod tests {
                 scope.spawn(|| {
                     for _ in 0..200 {
                         let lock = loop {
-                            if let Ok(lock) = Lock::take(&path).unwrap() {
+                            if let Ok(lock) = Lock::take(&path, "1").unwrap() {
                                 break lock;
                             }
                         };

@@ -7,6 +7,7 @@ use super::bypass::Means;
 use super::claim::{self, Claim};
 use super::{Bypass, Device, PacketSocket, Xdp};
 use crate::error::{Context, Error};
+use crate::holder::Program;
 use crate::netns::Namespace;
 use crate::sys::device;
 
@@ -59,15 +60,15 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// Opens the interface of this name in `namespace`, or in that of the calling thread.
+    /// Opens the interface of this name in `namespace`, or in that of the calling thread, for `program`.
     ///
     /// # Errors
     /// Not root; no such interface; the interface is down, or another process has claimed it; the kernel lacks a
     /// feature.
-    pub fn open(namespace: Option<&Namespace>, name: &str, path: Path) -> Result<Self, Error> {
+    pub fn open(namespace: Option<&Namespace>, name: &str, path: Path, program: Program) -> Result<Self, Error> {
         let claim = match namespace {
-            Some(namespace) => namespace.run(|| claim::take(name))?,
-            None => claim::take(name),
+            Some(namespace) => namespace.run(|| claim::take(name, program))?,
+            None => claim::take(name, program),
         }?;
         let opened = Self::by(namespace, name, path)?;
         Ok(Self { _claim: Some(claim), ..opened })

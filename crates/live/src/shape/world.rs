@@ -13,6 +13,7 @@ use crate::carry::{Woken, carry, finish};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::{Context, Error};
 use crate::handle::{Asked, Draws, Inbox, Snapshot};
+use crate::holder::Program;
 use crate::io::{Device, Interface, Path};
 use crate::netns::Namespace;
 use crate::pace::{Pace, Tuning};
@@ -91,7 +92,7 @@ impl World {
         let namespace = config.namespace.as_deref().map(Namespace::open).transpose()?;
         let bridge = bridge::under(namespace.as_ref(), &config.lan, &config.wan, config.make_bridge.as_deref())?;
         let [lan, wan] = [&config.lan, &config.wan].map(|name| {
-            let interface = Interface::open(namespace.as_ref(), name, config.path)?;
+            let interface = Interface::open(namespace.as_ref(), name, config.path, Program::Shape)?;
             Ok::<_, Error>(Side { interface, name: name.clone() })
         });
         let clock = MonotonicClock::start();

@@ -10,6 +10,7 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 use lastmile_linklayer::LinkLayer;
 use lastmile_live::clock::MonotonicClock;
 use lastmile_live::emulate::{Config, Outcome, Place, World};
+use lastmile_live::holder::Program;
 use lastmile_live::io::{Interface, PacketSocket, Path, Port, offload};
 use lastmile_live::netns::Namespace;
 use lastmile_live::probe::{Ping, ping};
@@ -142,7 +143,7 @@ fn tcp_gets_the_lines_payload_rate(path: Path, offloaded: bool) {
 fn the_packet_path_is_chosen_by_what_the_device_does_and_says_so() {
     needs_live!();
     let hosts = Hosts::new(false);
-    let path = |wish| Interface::open(Some(&hosts.middle), "west", wish).unwrap().path;
+    let path = |wish| Interface::open(Some(&hosts.middle), "west", wish, Program::Emulate).unwrap().path;
     let chosen = path(Path::Auto);
     assert!(chosen.starts_with("packet sockets, because AF_XDP would lose the VLAN tags"), "{chosen}");
     let asked = path(Path::PacketSockets);

@@ -9,6 +9,7 @@ use std::time::Duration as StdDuration;
 use lastmile_linklayer::LinkLayer;
 use lastmile_live::Error;
 use lastmile_live::clock::{Clock as _, MonotonicClock};
+use lastmile_live::emulate;
 use lastmile_live::io::{PacketSocket, Path};
 use lastmile_live::netns::Namespace;
 use lastmile_live::shape::{Config, Direction, Handle, Snapshot, Tuning, World};
@@ -20,7 +21,7 @@ use lastmile_queueing::spec::{ClassSpec, Over, Spec};
 use lastmile_queueing::{Limit, Match, Overflow, fifo};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
-use crate::bridge::{RIGHT, part, pings, say_ready, started};
+use crate::bridge::{RIGHT, between, part, pings, say_ready, started, wire};
 use crate::frames::{self, everything, everything_until, numbered, read_datagram, send, wait_until};
 use crate::hosts::{AtEnd, Hosts, ip};
 use crate::line::download;
@@ -145,8 +146,20 @@ fn what_is_wrong_with_the_interfaces_is_said_with_what_would_help() {
     let world = build("west", "east", Some("lm0")).unwrap();
     assert_eq!(world.bridge(), "lm0");
     let second = refused("west", "east");
-    assert!(matches!(&second, Error::InterfaceTaken { name } if name == "west"), "{second}");
+    assert!(matches!(&second, Error::InterfaceTaken { name, .. } if name == "west"), "{second}");
+    let pid = std::process::id();
+    let told = format!("`lastmile shape` (process {pid}) carries what comes in through west already");
+    assert_eq!(second.to_string(), told);
+    assert!(second.hint().unwrap().starts_with("`lastmile shape stop` (with the --control of its start) ends it;"));
     drop(world);
+    // The holder may be an emulated line.
+    let emulated = emulate::World::build(&between(&hosts, wire())).unwrap();
+    let second = refused("west", "east");
+    let told = format!("`lastmile emulate` (process {pid}) carries what comes in through west already");
+    assert_eq!(second.to_string(), told);
+    let hint = second.hint().unwrap();
+    assert!(hint.starts_with(&format!("Ctrl-C at its terminal or `kill {pid}` ends it;")), "{hint}");
+    drop(emulated);
     // It stays, and carries.
     assert_eq!(build("west", "east", None).unwrap().bridge(), "lm0");
     assert_eq!(pings(&hosts.left, 5, Duration::from_ms(50)).sorted().len(), 5);
