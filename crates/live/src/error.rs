@@ -157,6 +157,14 @@ pub enum Error {
         /// The commands that make them ports of one bridge.
         remedy: String,
     },
+    /// A bridge was named in place of one of its ports.
+    #[error("{name} is a bridge, not a port of one: packets are carried between two of its ports")]
+    BridgeItself {
+        /// Its name.
+        name: String,
+        /// Its ports.
+        ports: Vec<String>,
+    },
     /// Someone answers at the control socket already.
     #[error("a program answers at {path} already")]
     InUse {
@@ -251,6 +259,12 @@ impl Error {
             }
             Self::NamespaceTaken { .. } => {
                 Some("Ctrl-C ends it; two at once would have one address, and one of them all packets".to_owned())
+            }
+            Self::BridgeItself { name, ports } if ports.is_empty() => {
+                Some(format!("it has no ports; `ip link set INTERFACE master {name}` gives it one"))
+            }
+            Self::BridgeItself { ports, .. } => {
+                Some(format!("--lan and --wan name its ports, which are {}", ports.join(", ")))
             }
             Self::NoBridge { remedy, .. } => Some(remedy.clone()),
             Self::InUse { .. } => Some("another --control path serves a second line".to_owned()),

@@ -18,6 +18,14 @@ pub(crate) fn find(name: &str) -> Result<Link, Error> {
     }
 }
 
+/// The names of the interfaces of the calling thread's namespace that are ports of the device of this number.
+pub(crate) fn ports_of(index: u32) -> Result<Vec<String>, Error> {
+    let mut ports = names().context(|| "reading the names of interfaces")?;
+    // One that is removed meanwhile is a port of nothing.
+    ports.retain(|name| link::find(name).ok().flatten().is_some_and(|link| link.master == Some(index)));
+    Ok(ports)
+}
+
 /// The interfaces of the calling thread's namespace, by proc_net_dev(5).
 fn names() -> io::Result<Vec<String>> {
     let table = fs::read_to_string("/proc/thread-self/net/dev")?;

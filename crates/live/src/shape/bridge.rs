@@ -21,6 +21,11 @@ pub(super) fn under(namespace: Option<&Namespace>, lan: &str, wan: &str, make: O
 /// In the namespace of the calling thread.
 fn here(lan: &str, wan: &str, make: Option<&str>) -> Result<String, Error> {
     let (a, b) = (lookup::find(lan)?, lookup::find(wan)?);
+    for (name, link) in [(lan, a), (wan, b)] {
+        if link.bridge {
+            return Err(Error::BridgeItself { name: name.to_owned(), ports: lookup::ports_of(link.index)? });
+        }
+    }
     if let (Some(bridge), true) = (a.master, a.master == b.master && a.bridge_port && b.bridge_port) {
         return link::name_of(bridge).context(|| "asking for the name of the bridge");
     }

@@ -22,8 +22,10 @@ pub(crate) struct Link {
     pub(crate) mtu: u32,
     /// The number of the device, such as a bridge, that it is a port of.
     pub(crate) master: Option<u32>,
-    /// It is a port of a bridge, or one itself.
+    /// It is a port of a bridge.
     pub(crate) bridge_port: bool,
+    /// It is a bridge.
+    pub(crate) bridge: bool,
 }
 
 /// The device of this name; `None` if there is none.
@@ -101,7 +103,8 @@ fn index_of(name: &str) -> io::Result<u32> {
 fn answer_to_link(answer: &[u8]) -> io::Result<Link> {
     let word = |at: usize| -> Option<u32> { Some(u32::from_ne_bytes(*answer.get(at..)?.first_chunk()?)) };
     let (index, flags) = word(20).zip(word(24)).ok_or(io::ErrorKind::InvalidData)?;
-    let mut link = Link { index, up: flags & libc::IFF_UP as u32 != 0, mtu: 0, master: None, bridge_port: false };
+    let up = flags & libc::IFF_UP as u32 != 0;
+    let mut link = Link { index, up, mtu: 0, master: None, bridge_port: false, bridge: false };
     for (kind, value) in attributes(&answer[HEADER_LEN + ABOUT_LEN..]) {
         let number = value.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
         match kind {
@@ -109,8 +112,9 @@ fn answer_to_link(answer: &[u8]) -> io::Result<Link> {
             libc::IFLA_MASTER => link.master = number,
             libc::IFLA_LINKINFO => {
                 let is_bridge =
-                    |(kind, value): (u16, &[u8])| kind == libc::IFLA_INFO_SLAVE_KIND && value.starts_with(b"bridge");
-                link.bridge_port = attributes(value).any(is_bridge);
+                    |of: u16| attributes(value).any(|(kind, value)| kind == of && value.starts_with(b"bridge\0"));
+                link.bridge_port = is_bridge(libc::IFLA_INFO_SLAVE_KIND);
+                link.bridge = is_bridge(libc::IFLA_INFO_KIND);
             }
             _ => {}
         }
@@ -126,7 +130,7 @@ mod tests {
     fn the_loopback_device_is_found_and_is_a_port_of_nothing() {
         let link = find("lo").unwrap().unwrap();
         assert_eq!(name_of(link.index).unwrap(), "lo");
-        assert_eq!((link.master, link.bridge_port), (None, false));
+        assert_eq!((link.master, link.bridge_port, link.bridge), (None, false, false));
         assert!(link.mtu > 1500, "{link:?}");
         assert_eq!(find("lastmile-none").unwrap(), None);
     }

@@ -1,6 +1,7 @@
 //! The middlebox between two interfaces: what passes, how fast, in which order, and what lives on
 //! when it is changed or killed.
 
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -160,6 +161,22 @@ fn what_is_wrong_with_the_interfaces_is_said_with_what_would_help() {
     let hint = second.hint().unwrap();
     assert!(hint.starts_with(&format!("Ctrl-C at its terminal or `kill {pid}` ends it;")), "{hint}");
     drop(emulated);
+    for (lan, wan) in [("lm0", "east"), ("west", "lm0")] {
+        let bridge = refused(lan, wan);
+        assert!(matches!(&bridge, Error::BridgeItself { name, .. } if name == "lm0"), "{bridge}");
+        assert_eq!(
+            bridge.to_string(),
+            "lm0 is a bridge, not a port of one: packets are carried between two of its ports"
+        );
+        let hint = bridge.hint().unwrap();
+        let ports = hint.strip_prefix("--lan and --wan name its ports, which are ").unwrap();
+        assert_eq!(ports.split(", ").collect::<BTreeSet<_>>(), BTreeSet::from(["west", "east"]), "{hint}");
+    }
+    ip(&format!("-n {middle} link add empty up type bridge"));
+    assert_eq!(
+        refused("empty", "east").hint().unwrap(),
+        "it has no ports; `ip link set INTERFACE master empty` gives it one"
+    );
     // It stays, and carries.
     assert_eq!(build("west", "east", None).unwrap().bridge(), "lm0");
     assert_eq!(pings(&hosts.left, 5, Duration::from_ms(50)).sorted().len(), 5);
