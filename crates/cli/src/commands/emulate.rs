@@ -160,7 +160,7 @@ struct Ends {
     server_here: bool,
 
     /// A command to run at the server's end, by sh: COMMAND begins when the server can be reached,
-    /// and the server ends with the line
+    /// and the server ends with the line; one that failed before makes the exit code 2 in place of 0
     #[arg(long, value_name = "COMMAND")]
     server: Option<String>,
 
@@ -262,12 +262,13 @@ fn emulate(file: &std::path::Path, start: &Start, printer: &mut Printer) -> Resu
             Some((program, rest)) => world.run_command(&stop, Command::new(program).args(rest)),
         }
     })?;
-    if world.server_has_ended() {
-        printer.talk("the command at the server's end ended before the line did");
+    let server = world.server_ended();
+    if let Some(status) = server {
+        printer.talk(&format!("the command at the server's end ended before the line did ({status})"));
     }
     drop(world);
     summary::print(start, &scenario, &path, &outcome, printer)?;
-    Ok(exit(&outcome))
+    Ok(exit(outcome.ended, server))
 }
 
 /// The view on a terminal while packets are carried.
@@ -437,11 +438,15 @@ fn interfaces(text: &str) -> std::result::Result<(String, String), String> {
     }
 }
 
-fn exit(outcome: &Outcome) -> Exit {
-    match outcome.ended {
+/// A server that failed has not done what the command's success stands for.
+fn exit(ended: Ended, server: Option<ExitStatus>) -> Exit {
+    let server_failed = server.is_some_and(|status| !status.success());
+    match ended {
+        Ended::Command(status) if !status.success() => Exit::Command(code(status)),
+        _ if server_failed => Exit::CouldNotRun,
+        Ended::Command(status) => Exit::Command(code(status)),
         // Ctrl-C is the usual end of a line without a command.
         Ended::Asked | Ended::Signal(_) | Ended::Limit => Exit::Done,
-        Ended::Command(status) => Exit::Command(code(status)),
     }
 }
 
@@ -469,5 +474,15 @@ mod tests {
         // wait(2): the status is in the upper byte, a signal in the lower.
         assert_eq!(code(ExitStatus::from_raw(7 << 8)), 7);
         assert_eq!(code(ExitStatus::from_raw(15)), 143);
+    }
+
+    #[test]
+    fn a_server_that_failed_takes_its_success_from_a_command_and_leaves_its_failure() {
+        let status = |code: i32| ExitStatus::from_raw(code << 8);
+        let of = |command, server: Option<i32>| u8::from(exit(Ended::Command(status(command)), server.map(status)));
+        assert_eq!([of(0, None), of(0, Some(0)), of(0, Some(3))], [0, 0, 2]);
+        assert_eq!([of(7, None), of(7, Some(0)), of(7, Some(3))], [7, 7, 7]);
+        assert_eq!(u8::from(exit(Ended::Limit, Some(status(3)))), 2);
+        assert_eq!(u8::from(exit(Ended::Limit, Some(status(0)))), 0);
     }
 }

@@ -420,9 +420,17 @@ fn the_server_is_there_before_the_command_and_gone_after_it() {
 
     let failed = ["./lastmile", "emulate", "line.toml", "--server", "exit 3", "--", "true"];
     let output = as_nobody(&scratch, true, &failed);
-    assert_eq!(output.status.code(), Some(0));
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("the command at the server's end ended before the line did"), "{said}");
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("the command at the server's end ended before the line did (exit status: 3)"), "{said}");
+    // The failure of the command itself is told first.
+    let failed = ["./lastmile", "emulate", "line.toml", "--server", "exit 3", "--", "sh", "-c", "exit 7"];
+    assert_eq!(as_nobody(&scratch, true, &failed).status.code(), Some(7));
+    let ended = ["./lastmile", "emulate", "line.toml", "--server", "true", "--", "true"];
+    let output = as_nobody(&scratch, true, &ended);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("the command at the server's end ended before the line did (exit status: 0)"), "{said}");
 }
 
 #[test]

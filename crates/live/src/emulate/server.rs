@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -49,8 +49,13 @@ impl Server {
     }
 
     /// True when the command itself has ended; its children may be there.
-    pub(super) fn has_ended(&self) -> bool {
+    fn has_ended(&self) -> bool {
         wait::readable([Some(self.handle.as_fd())], Some(Duration::ZERO)).is_ok_and(|[ended]| ended)
+    }
+
+    /// How the command has ended; `None` while it runs.
+    pub(super) fn ended(&self) -> Option<ExitStatus> {
+        wait::ended(self.child.id()).ok().flatten()
     }
 
     fn signal(&self, signal: i32) {

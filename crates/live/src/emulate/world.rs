@@ -1,7 +1,7 @@
 //! The surroundings of an emulated line: namespaces, devices, a command, the loop that wakes up.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 
 use lastmile_packet::HashKey;
 use lastmile_units::{Duration, Instant};
@@ -95,10 +95,10 @@ impl World {
         Ok(())
     }
 
-    /// True if the command at the server's end has ended by itself; false if there is none.
+    /// How the command at the server's end has ended by itself; `None` while it runs, and if there is none.
     #[must_use]
-    pub fn server_has_ended(&self) -> bool {
-        self.serving.as_ref().is_some_and(Server::has_ended)
+    pub fn server_ended(&self) -> Option<ExitStatus> {
+        self.serving.as_ref().and_then(Server::ended)
     }
 
     /// For other threads, to ask for reports while this one runs, once.

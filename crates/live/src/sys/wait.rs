@@ -4,11 +4,15 @@ use std::fs;
 use std::io;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, pidfd_send_signal, waitid,
+};
 use rustix::thread::set_current_timer_slack;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -80,6 +84,17 @@ pub(crate) fn run_first() -> io::Result<()> {
 /// A handle of the process `pid`, a child that has not been waited for; readable once it has ended. pidfd_open(2).
 pub(crate) fn process_handle(pid: u32) -> io::Result<OwnedFd> {
     Ok(pidfd_open(process(pid)?, PidfdFlags::empty())?)
+}
+
+/// How the process `pid`, a child, has ended; `None` while it runs. It stays to be waited for. waitid(2), `WNOWAIT`.
+pub(crate) fn ended(pid: u32) -> io::Result<Option<ExitStatus>> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let status = waitid(WaitId::Pid(process(pid)?), options)?;
+    // wait(2): the exit code is in the upper byte, a signal in the lower.
+    let raw = |status: rustix::process::WaitIdStatus| {
+        status.exit_status().map(|code| (code & 0xFF) << 8).or_else(|| status.terminating_signal())
+    };
+    Ok(status.and_then(raw).map(ExitStatus::from_raw))
 }
 
 /// Sends `signal` to the process behind `handle`. pidfd_send_signal(2).
@@ -158,6 +173,22 @@ mod tests {
         // SIGCHLD is ignored by nobody who waits for children; SIGPIPE by programs of the standard library.
         assert!(is_ignored(libc::SIGPIPE).unwrap());
         assert!(!is_ignored(libc::SIGCHLD).unwrap());
+    }
+
+    #[test]
+    fn a_child_tells_how_it_ended_and_stays_to_be_waited_for() {
+        for (script, code, signal) in [("exit 3", Some(3), None), ("kill -9 $$", None, Some(9)), ("", Some(0), None)] {
+            let mut child = std::process::Command::new("sh").args(["-c", script]).spawn().unwrap();
+            let handle = process_handle(child.id()).unwrap();
+            readable([Some(handle.as_fd())], None).unwrap();
+            let status = ended(child.id()).unwrap().unwrap();
+            assert_eq!((status.code(), status.signal()), (code, signal), "{script}");
+            assert_eq!(child.wait().unwrap(), status);
+        }
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        assert_eq!(ended(child.id()).unwrap(), None);
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]
