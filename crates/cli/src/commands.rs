@@ -18,6 +18,7 @@ pub(crate) mod lab;
 #[cfg(target_os = "linux")]
 mod leftovers;
 #[cfg(target_os = "linux")]
+mod links;
 mod live_view;
 pub(crate) mod man;
 #[cfg(target_os = "linux")]

@@ -14,6 +14,7 @@
 //! | [`gateway`] | the default gateways of the machine |
 //! | [`statistics`] | counters of interfaces and of the kernel's queues |
 //! | [`holder`] | the process that carries the frames of an interface |
+//! | [`links`] | whether interfaces are up, and ports of their bridge |
 //! | [`probe`] | ICMP echo with the kernel's receive times |
 //! | [`streams`] | which standard streams the program was started without |
 //! | [`stop`] | SIGINT, SIGTERM and the program's own wish to stop, as a descriptor to wait for |
@@ -41,6 +42,7 @@ pub mod handle;
 pub mod holder;
 pub mod http;
 pub mod io;
+pub mod links;
 pub mod netns;
 mod pace;
 pub mod probe;

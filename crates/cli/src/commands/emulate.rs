@@ -31,7 +31,7 @@ use crate::printer::Printer;
 
 use super::live_view::{self, Display};
 use super::web::Web;
-use super::{control, leftovers, ticker};
+use super::{control, leftovers, links, ticker};
 use lastmile_studies::variant::policy_override;
 
 use self::dashboard::Dashboard;
@@ -309,7 +309,7 @@ fn attended(
     carry: impl FnOnce(&mut World) -> std::result::Result<Outcome, Error>,
 ) -> Result<Outcome> {
     let (end, asked) = (Stop::new()?, Stop::on(&[SIGUSR1])?);
-    let (ending, handle) = (end.handle()?, world.handle());
+    let (ending, handle, links) = (end.handle()?, world.handle(), world.links()?);
     let mut operator = Operator { teller, handle: handle.clone() };
     let outcome = std::thread::scope(|scope| {
         if let Some(mut listener) = listener {
@@ -319,6 +319,9 @@ fn attended(
         }
         if let Some(watch) = watch {
             scope.spawn(|| watch.run(&handle, &end, teller));
+        }
+        if let Some(links) = &links {
+            scope.spawn(|| links::watch(links, &end));
         }
         if let Some(dashboard) = dashboard {
             dashboard::show(dashboard, scope, (&handle, teller), &end);

@@ -32,6 +32,7 @@ use crate::invocation;
 use crate::printer::Printer;
 
 use super::control::{self, Seen};
+use super::links;
 use super::web::publish;
 
 use self::metrics::Metrics;
@@ -201,13 +202,16 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
     manager.inspect(|manager| manager.ready(&place.words()));
     let (asker, glances) = (listener.asker(), world.handle());
     let in_force = Arc::new(Mutex::new(InForce::new(&policy, 1)));
-    let mut operator = Operator::new(start, policy, (place, rights), world.handle(), manager, Arc::clone(&in_force));
+    let links = world.links();
+    let told = (place, rights, Arc::clone(&links));
+    let mut operator = Operator::new(start, policy, told, world.handle(), manager, Arc::clone(&in_force));
     let (outcome, operator) = std::thread::scope(|scope| {
         let control = scope.spawn(|| {
             let served = listener.serve(&end, &hang_up, &mut operator);
             served.map(|()| operator)
         });
         scope.spawn(|| pulse.run(&end));
+        scope.spawn(|| links::watch(&links, &end));
         if let Some(dashboard) = dashboard {
             let (shared, end) = (Shared::new(world.handle(), Arc::clone(&in_force)), &end);
             let hub = dashboard.hub("lastmile shape", Shaper { shared: Arc::clone(&shared), asker: asker.clone() });

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::hosts::Hosts;
+use crate::hosts::{Hosts, ip};
 use crate::live::{can_run, kill, lastmile, until_it_says};
 use crate::openmetrics::Page;
 use crate::transcript::Scratch;
@@ -92,8 +92,13 @@ impl Site {
 
     /// The number of answered pings, of `count` from the left to the right.
     pub(crate) fn pinged(&self, count: u32) -> u32 {
+        self.pinged_every("0.02", count)
+    }
+
+    /// As [`Site::pinged`], with one every so many seconds.
+    pub(crate) fn pinged_every(&self, seconds: &str, count: u32) -> u32 {
         let mut ping = Command::new("ping");
-        ping.args(["-n", "-q", "-i", "0.02", "-W", "1", "-c", &count.to_string(), "10.9.0.2"]);
+        ping.args(["-n", "-q", "-i", seconds, "-W", "1", "-c", &count.to_string(), "10.9.0.2"]);
         let output = self.hosts.left.run(|| ping.output()).unwrap().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(!text.contains("duplicates"), "the bridge carries them too: {text}");
@@ -112,6 +117,11 @@ pub(crate) struct Shaper {
 impl Shaper {
     pub(crate) fn signal(&self, signal: &str) {
         kill(signal, self.child.id());
+    }
+
+    /// What it prints on standard error until it says `words`.
+    pub(crate) fn says(&mut self, words: &str) -> String {
+        until_it_says(words, &mut self.talk)
     }
 
     /// Its exit code, and its further output on both streams.
@@ -301,6 +311,67 @@ fn killed_it_leaves_the_bridge_whatever_held_it_back() {
         assert_eq!(site.pinged(5), 5, "the bridge carries them after {path}");
         assert!(site.scratch.path.join("socket").exists(), "who is killed leaves the socket behind");
     }
+}
+
+/// Pings every 5 ms pass while the shaper ends; the bridge carries the later ones.
+#[test]
+#[ignore = "needs root: real packets"]
+fn a_planned_end_loses_no_ping() {
+    let Some(site) = Site::new() else { return };
+    for path in ["packet-sockets", "packet-sockets-nft", "xdp"] {
+        for by_signal in [true, false] {
+            let shaper = site.start(&["--path", path]);
+            let answered = thread::scope(|scope| {
+                let pings = scope.spawn(|| site.pinged_every("0.005", 300));
+                thread::sleep(Duration::from_millis(500));
+                if by_signal {
+                    shaper.signal("TERM");
+                } else {
+                    assert_eq!(site.ask(&["stop"]).2, Some(0));
+                }
+                let (code, _, talk) = shaper.ended();
+                assert_eq!(code, Some(0), "{talk}");
+                pings.join().unwrap()
+            });
+            assert_eq!(answered, 300, "{path}, {by_signal}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs root: real packets"]
+fn an_interface_that_leaves_the_bridge_or_goes_down_is_told_once_and_shown() {
+    let Some(site) = Site::new() else { return };
+    let mut shaper = site.start(&[]);
+    let middle = site.hosts.middle.name();
+    assert_eq!(site.pinged(3), 3);
+    assert!(site.status().get("faults").is_none(), "{}", site.status());
+
+    ip(&format!("-n {middle} link set east nomaster"));
+    let left = "east is no port of lastmile0 any more, and no packet will pass when lastmile ends; \
+                `ip link set east master lastmile0` makes it one";
+    let told = shaper.says("any more");
+    assert_eq!(told.trim_end().lines().last(), Some(left));
+    assert_eq!(site.pinged(3), 3, "the shaper still carries");
+    let (text, _, _) = site.ask(&["status"]);
+    assert!(text.contains("on west (LAN) and east (line), without east in lastmile0\n"), "{text}");
+    assert!(text.lines().any(|line| line == left), "{text}");
+    let status = site.status();
+    assert_eq!((at(&status, "faults.0"), at(&status, "left_bridge.0")), (&left.into(), &"east".into()));
+
+    ip(&format!("-n {middle} link set east master lastmile0"));
+    let told = shaper.says("again");
+    assert_eq!(told, "east is a port of lastmile0 again\n", "once");
+    ip(&format!("-n {middle} link set west down"));
+    let down = "west is down, and no packet passes; `ip link set west up` brings it up";
+    assert_eq!(shaper.says("down"), format!("{down}\n"));
+    assert!(site.ask(&["status"]).0.lines().any(|line| line == down));
+    ip(&format!("-n {middle} link set west up"));
+    assert_eq!(shaper.says("again"), "west is up again\n");
+    let (text, _, _) = site.ask(&["status"]);
+    assert!(text.contains(", ports of lastmile0\n") && !text.contains("west is"), "{text}");
+    shaper.signal("TERM");
+    assert_eq!(shaper.ended().0, Some(0));
 }
 
 #[test]

@@ -48,6 +48,11 @@ impl Side {
         self.end.device()
     }
 
+    /// Whether it is an interface, and not a device of this program.
+    pub(super) fn is_interface(&self) -> bool {
+        matches!(self.end, End::Interface(_))
+    }
+
     /// Leaves an interface to the rest of the kernel, and says whether this end is one.
     pub(super) fn let_go(&mut self) -> bool {
         match &mut self.end {

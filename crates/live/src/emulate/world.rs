@@ -15,6 +15,7 @@ use crate::carry::{self, carry};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::{Context, Error};
 use crate::handle::{Asked, Draws, Handle, Inbox, Snapshot};
+use crate::links::Links;
 use crate::pace::Pace;
 use crate::stop::Stop;
 use crate::sys::{random, wait};
@@ -99,6 +100,16 @@ impl World {
     #[must_use]
     pub fn server_ended(&self) -> Option<ExitStatus> {
         self.serving.as_ref().and_then(Server::ended)
+    }
+
+    /// The interfaces of a line between two, for other threads to look at.
+    ///
+    /// # Errors
+    /// An interface is gone.
+    pub fn links(&self) -> Result<Option<Links>, Error> {
+        let sides = [&self.client, &self.server];
+        let interfaces = sides.map(|side| (side.namespace(), side.device()));
+        sides[0].is_interface().then(|| Links::of(&interfaces)).transpose()
     }
 
     /// For other threads, to ask for reports while this one runs, once.

@@ -1,6 +1,7 @@
 //! The surroundings of a middlebox's queues: two interfaces, the bridge below them, the loop.
 
 use std::os::fd::AsFd;
+use std::sync::Arc;
 
 use lastmile_packet::HashKey;
 use lastmile_units::{Duration, Instant};
@@ -15,6 +16,7 @@ use crate::error::{Context, Error};
 use crate::handle::{Asked, Draws, Inbox, Snapshot};
 use crate::holder::Program;
 use crate::io::{Device, Interface, Path};
+use crate::links::Links;
 use crate::netns::Namespace;
 use crate::pace::{Pace, Tuning};
 use crate::stop::Stop;
@@ -49,6 +51,7 @@ pub struct World {
     lan: Side,
     wan: Side,
     bridge: String,
+    links: Arc<Links>,
     clock: MonotonicClock,
     pace: Pace,
     inbox: Inbox,
@@ -95,16 +98,24 @@ impl World {
             let interface = Interface::open(namespace.as_ref(), name, config.path, Program::Shape)?;
             Ok::<_, Error>(Side { interface, name: name.clone() })
         });
+        let links = Links::of(&[(namespace.as_ref(), &config.lan), (namespace.as_ref(), &config.wan)])?;
         let clock = MonotonicClock::start();
         let started = clock.now();
         let (pace, inbox) = (Pace::new(config.tuning)?, Inbox::new(draws)?);
-        Ok(Self { bump, lan: lan?, wan: wan?, bridge, clock, pace, inbox, started, hand_overs: 0 })
+        let links = Arc::new(links);
+        Ok(Self { bump, lan: lan?, wan: wan?, bridge, links, clock, pace, inbox, started, hand_overs: 0 })
     }
 
     /// The bridge that carries on when this program does not.
     #[must_use]
     pub fn bridge(&self) -> &str {
         &self.bridge
+    }
+
+    /// The interfaces, for other threads to look at.
+    #[must_use]
+    pub fn links(&self) -> Arc<Links> {
+        Arc::clone(&self.links)
     }
 
     /// By what packets come and go on the side of the LAN and on that of the line, and why.

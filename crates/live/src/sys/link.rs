@@ -3,8 +3,9 @@
 //! All of it acts on the network namespace of the calling thread.
 
 use std::io;
+use std::os::fd::OwnedFd;
 
-use super::netlink::{ABOUT_LEN, HEADER_LEN, Message, attributes};
+use super::netlink::{self, ABOUT_LEN, HEADER_LEN, Message, attributes};
 use super::packet;
 
 // linux/if_link.h.
@@ -18,6 +19,8 @@ pub(crate) struct Link {
     pub(crate) index: u32,
     /// It was brought up; it may still be without a carrier.
     pub(crate) up: bool,
+    /// It has a carrier.
+    pub(crate) carrier: bool,
     /// The largest packet that it takes.
     pub(crate) mtu: u32,
     /// The number of the device, such as a bridge, that it is a port of.
@@ -36,6 +39,22 @@ pub(crate) fn find(name: &str) -> io::Result<Option<Link>> {
         Ok(answer) => answer_to_link(&answer).map(Some),
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENODEV | libc::EINVAL | libc::ERANGE)) => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+/// A socket that asks for devices of the namespace that it was opened in.
+#[derive(Debug)]
+pub(crate) struct Asker(OwnedFd);
+
+impl Asker {
+    /// In the namespace of the calling thread.
+    pub(crate) fn open() -> io::Result<Self> {
+        netlink::route().map(Self)
+    }
+
+    /// The device of this number.
+    pub(crate) fn ask(&self, index: u32) -> io::Result<Link> {
+        answer_to_link(&Message::new(libc::RTM_GETLINK, 0, index, 0).ask_by(&self.0)?)
     }
 }
 
@@ -104,7 +123,8 @@ fn answer_to_link(answer: &[u8]) -> io::Result<Link> {
     let word = |at: usize| -> Option<u32> { Some(u32::from_ne_bytes(*answer.get(at..)?.first_chunk()?)) };
     let (index, flags) = word(20).zip(word(24)).ok_or(io::ErrorKind::InvalidData)?;
     let up = flags & libc::IFF_UP as u32 != 0;
-    let mut link = Link { index, up, mtu: 0, master: None, bridge_port: false, bridge: false };
+    let carrier = flags & libc::IFF_LOWER_UP as u32 != 0;
+    let mut link = Link { index, up, carrier, mtu: 0, master: None, bridge_port: false, bridge: false };
     for (kind, value) in attributes(&answer[HEADER_LEN + ABOUT_LEN..]) {
         let number = value.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
         match kind {

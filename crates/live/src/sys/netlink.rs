@@ -19,6 +19,11 @@ pub(super) fn socket(family: Option<Protocol>) -> io::Result<OwnedFd> {
     Ok(socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, family)?)
 }
 
+/// A socket for rtnetlink(7).
+pub(super) fn route() -> io::Result<OwnedFd> {
+    socket(ROUTE)
+}
+
 /// One request: struct `nlmsghdr`, struct `ifinfomsg`, attributes.
 pub(super) struct Message(Vec<u8>);
 
@@ -85,10 +90,14 @@ impl Message {
 
     /// Sends it, and gives the one message that the kernel answers.
     pub(super) fn ask(self) -> io::Result<Vec<u8>> {
-        let socket = socket(ROUTE)?;
-        send(&socket, &self.finish(), SendFlags::empty())?;
+        self.ask_by(&route()?)
+    }
+
+    /// As [`Message::ask`], by a socket of [`route`].
+    pub(super) fn ask_by(self, socket: &OwnedFd) -> io::Result<Vec<u8>> {
+        send(socket, &self.finish(), SendFlags::empty())?;
         let mut answer = vec![0; 32 << 10];
-        let (len, _) = recv(&socket, &mut answer[..], RecvFlags::empty())?;
+        let (len, _) = recv(socket, &mut answer[..], RecvFlags::empty())?;
         answer.truncate(len);
         match failure(&answer) {
             Some(0) | None => Ok(answer),

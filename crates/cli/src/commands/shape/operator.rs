@@ -3,12 +3,14 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lastmile_live::control::Replacement;
+use lastmile_live::links::Links;
 use lastmile_live::shape::notify::Manager;
 use lastmile_live::shape::{Handle, Snapshot};
 use lastmile_scenario::file::Reading;
 use lastmile_scenario::policy::Policy;
 
 use super::super::control::{self, Program, words};
+use super::super::links;
 use super::replacement;
 use super::start::{Start, directions};
 use super::status::{Place, Reloads, Rights, Status};
@@ -23,6 +25,7 @@ pub(super) struct Operator<'a> {
     policy: Policy,
     place: Place,
     rights: Rights,
+    links: Arc<Links>,
     handle: Handle,
     reloads: Reloads,
     manager: Option<&'a Manager>,
@@ -34,16 +37,19 @@ impl<'a> Operator<'a> {
     pub(super) fn new(
         start: &'a Start,
         policy: Policy,
-        (place, rights): (Place, Rights),
+        (place, rights, links): (Place, Rights, Arc<Links>),
         handle: Handle,
         manager: Option<&'a Manager>,
         in_force: Arc<Mutex<InForce>>,
     ) -> Self {
-        Self { start, policy, place, rights, handle, reloads: Reloads::default(), manager, in_force }
+        Self { start, policy, place, rights, links, handle, reloads: Reloads::default(), manager, in_force }
     }
 
     pub(super) fn status_of(&self, snapshot: &Snapshot) -> Status {
-        Status::new(&self.policy, (&self.place, &self.rights), &self.reloads, snapshot)
+        let (faults, left_bridge) = links::all_faults(&self.links);
+        let place = Place { left_bridge, ..self.place.clone() };
+        let status = Status::new(&self.policy, (&place, &self.rights), &self.reloads, snapshot);
+        Status { faults, ..status }
     }
 
     /// Reads and checks the policy, builds its queues, and only then installs them.

@@ -30,6 +30,9 @@ pub(crate) struct Status {
     #[serde(flatten)]
     pub(crate) place: Place,
     pub(crate) rights: Rights,
+    /// Messages about interfaces that are down or left the bridge.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) faults: Vec<String>,
     /// Number of the shaper's process.
     pub(crate) pid: u32,
     pub(crate) uptime_s: f64,
@@ -48,17 +51,24 @@ pub(crate) struct Place {
     pub(crate) bridge: String,
     /// Packet paths on the side of the LAN and on that of the line.
     pub(crate) packet_paths: [String; 2],
+    /// The interfaces that are no ports of the bridge any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) left_bridge: Vec<String>,
 }
 
 impl Place {
     pub(super) fn of(start: &Start, world: &World) -> Self {
         let (lan, wan, bridge) = (start.lan.clone(), start.wan.clone(), world.bridge().to_owned());
-        Self { lan, wan, bridge, packet_paths: world.paths().map(str::to_owned) }
+        Self { lan, wan, bridge, packet_paths: world.paths().map(str::to_owned), left_bridge: Vec::new() }
     }
 
     pub(super) fn words(&self) -> String {
-        let Self { lan, wan, bridge, packet_paths: [lan_path, wan_path] } = self;
-        format!("{lan} (LAN) and {wan} (line), ports of {bridge}\n{lan}: {lan_path}\n{wan}: {wan_path}")
+        let Self { lan, wan, bridge, packet_paths: [lan_path, wan_path], left_bridge } = self;
+        let ports = match left_bridge.as_slice() {
+            [] => format!("ports of {bridge}"),
+            left => format!("without {} in {bridge}", left.join(" and ")),
+        };
+        format!("{lan} (LAN) and {wan} (line), {ports}\n{lan}: {lan_path}\n{wan}: {wan_path}")
     }
 }
 
@@ -171,6 +181,7 @@ impl Status {
             policy: policy.name.clone(),
             place: place.clone(),
             rights: rights.clone(),
+            faults: Vec::new(),
             pid: std::process::id(),
             uptime_s: snapshot.uptime.as_secs_f64(),
             reloads: reloads.clone(),
@@ -202,6 +213,9 @@ impl Status {
         let mut text =
             format!("{} for {:.1} s, process {}, on {}\n", self.policy, self.uptime_s, self.pid, self.place.words());
         // Writing to a string cannot fail, here and below.
+        for fault in &self.faults {
+            let _ = writeln!(text, "{fault}");
+        }
         let _ = writeln!(text, "{}", self.rights.words());
         let Reloads { done, failed, last_error } = &self.reloads;
         if done + failed > 0 {
