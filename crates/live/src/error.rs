@@ -120,7 +120,7 @@ pub enum Error {
     /// Another process carries the frames of this device.
     #[error(
         "{}{} carries what comes in through {name} already",
-        holder.program.map_or_else(|| "another lastmile".to_owned(), |program| format!("`lastmile {}`", program.name())),
+        holder.program.map_or("another lastmile".to_owned(), |program| format!("`lastmile {}`", program.name())),
         holder.pid.map_or_else(String::new, |pid| format!(" (process {pid})"))
     )]
     InterfaceTaken {

@@ -120,8 +120,8 @@ impl World {
 
     /// Carries packets until `stop` or a [`Handle`] says so, or until `limit` has passed. Between
     /// two interfaces the rest of the kernel then has what comes, and packets in the line arrive,
-    /// for a second at most and until another `stop`. The calling thread gets punctual timers and, if [`Tuning::realtime`](crate::pace::Tuning::realtime)
-    /// says so, a higher priority, and keeps both.
+    /// for a second at most and until another `stop`. The calling thread gets punctual timers and, if
+    /// [`Tuning::realtime`](crate::pace::Tuning::realtime) says so, a higher priority, and keeps both.
     ///
     /// # Errors
     /// A device is gone, or the priority was refused.

@@ -2,10 +2,10 @@
 //! namespace with an end of a line in it: a second device would have the address of the first, which gets the packets.
 //!
 //! The claim is a lock (flock(2)) on a file that only root can open, with the number of the process in it, and of an
-//! interface the name of the command. The file is called after the network namespace and the number of the interface. The lock goes with the process, however that
-//! ends, and cannot be taken by another user. Where root's folder cannot be written, in a user namespace, the claim
-//! is a socket with an abstract name, of which a network namespace has one (unix(7)): whoever could
-//! take that name there is of the same network namespace.
+//! interface the name of the command. The file is called after the network namespace and the number of the interface.
+//! The lock goes with the process, however that ends, and cannot be taken by another user. Where root's folder cannot
+//! be written, in a user namespace, the claim is a socket with an abstract name, of which a network namespace has one
+//! (unix(7)): whoever could take that name there is of the same network namespace.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
