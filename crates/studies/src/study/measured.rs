@@ -1,6 +1,7 @@
 //! The measures of a run, and their names.
 //!
-//! A run has the numbers of its row of a comparison, by the path of their keys, and `PHASE: MEASURE_UNIT` of each phase.
+//! A run has the numbers of its row of a comparison, by the path of their keys, and `PHASE: MEASURE_UNIT` of each
+//! phase.
 //! Names of the first kind are known before any run; phases, and the reasons of drops, are those that occur.
 
 use std::collections::BTreeSet;
