@@ -56,9 +56,11 @@ fn split(text: &str, quantity: Quantity) -> Result<Written<'_>, Problem> {
         if let Some(ways) = spelling::bare(quantity, digits) {
             return Err(Problem::Ambiguous { readings: ways.iter().map(|way| way.of(number)).collect() });
         }
-        let whole = !digits.contains('.');
+        let (integer, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        // NumPy writes 20000000 as 20000000.0.
+        let whole = fraction.trim_end_matches('0').is_empty();
         // A rate of six digits is hardly one of 100 Mbit/s.
-        let bits = quantity == Quantity::Rate && whole && digits.len() > 5;
+        let bits = quantity == Quantity::Rate && whole && integer.len() > 5;
         let proposed = if bits { "bit/s" } else { quantity.usual_unit(whole) };
         return Err(Problem::MissingUnit { write: format!("{number} {proposed}") });
     }

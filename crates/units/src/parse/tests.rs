@@ -109,6 +109,7 @@ fn shares_are_exact() {
     assert_eq!(problem::<Ratio>("0.00000001 %"), Problem::TooFine);
     assert_eq!(problem::<BitRate>("512"), Problem::MissingUnit { write: "512 kbit/s".into() });
     assert_eq!(problem::<BitRate>("1000000"), Problem::MissingUnit { write: "1000000 bit/s".into() });
+    assert_eq!(problem::<BitRate>("20000000.0"), Problem::MissingUnit { write: "20000000 bit/s".into() });
     assert_eq!(problem::<Ratio>("20"), Problem::MissingUnit { write: "20 %".into() });
     assert_eq!(
         message::<Ratio>("0.01"),
