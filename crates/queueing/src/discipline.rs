@@ -188,6 +188,20 @@ pub struct Backlog {
     pub bytes: ByteCount,
 }
 
+impl core::ops::Add for Backlog {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
+}
+
+impl core::iter::Sum for Backlog {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| sum + one)
+    }
+}
+
 /// Receives dropped packets, each with its reason, and created ones. A closure receives drops only.
 pub trait DropSink<P> {
     /// `packet` is dropped at `now` because of `reason`.

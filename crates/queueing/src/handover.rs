@@ -90,13 +90,7 @@ impl<P: Packet> Discipline<P> for Handover<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        let mut backlog = self.next.backlog();
-        if let Some(earlier) = &self.earlier {
-            let before = earlier.backlog();
-            backlog.packets += before.packets;
-            backlog.bytes += before.bytes;
-        }
-        backlog
+        self.next.backlog() + self.earlier.as_ref().map_or_else(Backlog::default, |earlier| earlier.backlog())
     }
 
     /// Classes of the next queue: the earlier one has classes of its own.

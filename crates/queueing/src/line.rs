@@ -236,13 +236,7 @@ impl<P: Packet> Line<P> {
     /// transmitter.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
-        let mut backlog = self.queue.backlog();
-        if let Some(buffer) = &self.buffer {
-            let released = buffer.backlog();
-            backlog.packets += released.packets;
-            backlog.bytes += released.bytes;
-        }
-        backlog
+        self.queue.backlog() + self.buffer.as_ref().map_or_else(Backlog::default, |buffer| buffer.backlog())
     }
 
     /// Packets on the wire and their IP bytes, including those whose transmission has begun. O(n)

@@ -218,20 +218,11 @@ pub(crate) fn read(table: &Table<'_>, line: &mut Config) -> Option<()> {
     };
     let (own, preset) = if table.has_table("grants") {
         let own = table.table("grants")?.open(&SECTION);
-        let name: String = own.get("kind")?;
-        let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) else {
-            let hint = format!("known: {}", NAMES.join(", "));
-            own.error("kind", format!("unknown kind {name:?} of grants"), Some(hint));
-            return None;
-        };
+        let preset = named(&own, "kind", &own.get::<String>("kind")?, "")?;
         (own, preset)
     } else {
         let name: String = table.optional("grants")?;
-        let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) else {
-            let hint = format!("known: {}; or a table with `kind` and other keys", NAMES.join(", "));
-            table.error("grants", format!("unknown grants {name:?}"), Some(hint));
-            return None;
-        };
+        let preset = named(table, "grants", &name, "; or a table with `kind` and other keys")?;
         (table.empty("grants", &SECTION), preset)
     };
     let grants = config(&own, preset, rate)?;
@@ -254,6 +245,15 @@ pub(crate) fn read(table: &Table<'_>, line: &mut Config) -> Option<()> {
     line.rate = grants.mean_rate();
     line.grants = Some(Box::new(grants));
     Some(())
+}
+
+/// The preset of this name at `key`, or an error that lists all: a name that is near one is near several.
+fn named(table: &Table<'_>, key: &'static str, name: &str, or: &str) -> Option<&'static Preset> {
+    let preset = PRESETS.iter().find(|preset| preset.name == name);
+    if preset.is_none() {
+        table.error(key, format!("unknown {key} {name:?}"), Some(format!("known: {}{or}", NAMES.join(", "))));
+    }
+    preset
 }
 
 /// Warns of a station that asks on a downstream, and of one that need not on an upstream.
@@ -399,7 +399,7 @@ mod tests {
         assert!(unknown.contains("unknown grants \"docsis\"") && unknown.contains("docsis-3.1"), "{unknown}");
         // One that is near a known one is near several.
         let kind = errors("rate = \"1 Mbit/s\", grants = { kind = \"docsis-3.0\" }");
-        assert!(kind.contains("unknown kind \"docsis-3.0\" of grants"), "{kind}");
+        assert!(kind.contains("unknown kind \"docsis-3.0\""), "{kind}");
         assert!(kind.contains(&format!("hint: known: {}", NAMES.join(", "))), "{kind}");
         let pattern = errors("rate = \"1 Mbit/s\", grants = { kind = \"5g-tdd\", pattern = \"DDX\" }");
         assert!(pattern.contains("access.up.grants.pattern: 'X' is no slot"), "{pattern}");

@@ -217,10 +217,7 @@ impl<P: Packet, C: Classifier<P>> Members<P> for Classes<P, C> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.classes.iter().fold(Backlog::default(), |sum, class| {
-            let one = class.sized.queue.backlog();
-            Backlog { packets: sum.packets + one.packets, bytes: sum.bytes + one.bytes }
-        })
+        self.classes.iter().map(|class| class.sized.queue.backlog()).sum()
     }
 
     fn class_backlogs(&self, visit: &mut dyn FnMut(usize, Backlog)) {

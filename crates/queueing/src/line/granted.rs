@@ -13,9 +13,9 @@ impl<P: Packet> Line<P> {
         if let Some(buffer) = &self.buffer {
             let room = if buffer.has_room() { self.queue.next_ready(now) } else { None };
             let filled = room.map(|ready| ready.max(now));
-            let backlog = self.unsent_bytes();
+            let (waits, backlog) = (self.waits_for_grant(), self.unsent_bytes());
             let sent = match &mut self.transmitter {
-                Transmitter::Granted(station) if backlog > 0 => station.due(free, backlog),
+                Transmitter::Granted(station) if waits => station.due(free, backlog),
                 _ => None,
             };
             return filled.into_iter().chain(sent).min();
@@ -25,7 +25,7 @@ impl<P: Packet> Line<P> {
             // The station does not know of it yet.
             return Some(ready);
         }
-        let backlog = self.unsent_bytes().max(1);
+        let backlog = self.unsent_bytes();
         match &mut self.transmitter {
             Transmitter::Granted(station) => station.due(free, backlog),
             _ => Some(free),
@@ -43,7 +43,12 @@ impl<P: Packet> Line<P> {
             Unsent::Bytes { left, .. } => left,
             Unsent::Pieces(_) => 0,
         });
-        waiting + begun.sum::<u64>()
+        (waiting + begun.sum::<u64>()).max(1)
+    }
+
+    /// True if a packet has left the queue and is not sent.
+    fn waits_for_grant(&self) -> bool {
+        !self.partly_sent.is_empty() || self.buffer.as_ref().is_some_and(|buffer| !buffer.is_empty())
     }
 
     fn queued_bytes(&self) -> u64 {
@@ -69,10 +74,10 @@ impl<P: Packet> Line<P> {
     /// Does what is due at `start`: asks, or sends a packet or a piece of one.
     pub(super) fn send_granted(&mut self, start: Instant, observer: &mut impl Observer<P>) {
         self.fill(start, observer);
-        if self.buffer.is_some() && (start < self.busy_until || self.unsent_bytes() == 0) {
+        if self.buffer.is_some() && (start < self.busy_until || !self.waits_for_grant()) {
             return self.reschedule(start);
         }
-        let backlog = self.unsent_bytes().max(1);
+        let backlog = self.unsent_bytes();
         let Transmitter::Granted(station) = &mut self.transmitter else { return };
         if !station.ask(start, backlog) && station.may_send(start) {
             let sent = if self.partly_sent.is_empty() { self.send_next(start, observer) } else { None };
@@ -133,12 +138,9 @@ impl<P: Packet> Line<P> {
     }
 
     fn piggyback(&mut self, start: Instant) {
-        let is_ready = match &self.buffer {
-            Some(buffer) => !buffer.is_empty(),
-            None => self.queue.next_ready(start).is_some_and(|ready| ready <= start),
-        };
-        if is_ready || !self.partly_sent.is_empty() {
-            let backlog = self.unsent_bytes().max(1);
+        let in_queue = || self.buffer.is_none() && self.queue.next_ready(start).is_some_and(|ready| ready <= start);
+        if self.waits_for_grant() || in_queue() {
+            let backlog = self.unsent_bytes();
             if let Transmitter::Granted(station) = &mut self.transmitter {
                 station.piggyback(start, backlog);
             }

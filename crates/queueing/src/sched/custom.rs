@@ -165,10 +165,7 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for CustomQueueing<P, C> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.queues.iter().fold(Backlog::default(), |sum, class| {
-            let one = class.queue.backlog();
-            Backlog { packets: sum.packets + one.packets, bytes: sum.bytes + one.bytes }
-        })
+        self.queues.iter().map(|class| class.queue.backlog()).sum()
     }
 
     fn class_backlogs(&self, visit: &mut dyn FnMut(usize, Backlog)) {

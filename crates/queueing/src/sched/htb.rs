@@ -268,8 +268,7 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for Htb<P, C> {
     }
 
     fn backlog(&self) -> Backlog {
-        let (shared, direct) = (self.sharing.backlog(), self.direct.backlog());
-        Backlog { packets: shared.packets + direct.packets, bytes: shared.bytes + direct.bytes }
+        self.sharing.backlog() + self.direct.backlog()
     }
 
     fn class_backlogs(&self, visit: &mut dyn FnMut(usize, Backlog)) {

@@ -90,10 +90,7 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for Priority<P, C> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.classes.iter().fold(Backlog::default(), |sum, class| {
-            let one = class.queue.backlog();
-            Backlog { packets: sum.packets + one.packets, bytes: sum.bytes + one.bytes }
-        })
+        self.classes.iter().map(|class| class.queue.backlog()).sum()
     }
 
     fn class_backlogs(&self, visit: &mut dyn FnMut(usize, Backlog)) {
