@@ -92,7 +92,8 @@ fn lacking(discipline: &Discipline, substitute: &Discipline, longest: Option<Dur
         return format!("{kind}: {} in its place", substitute.kind());
     }
     let without = match kind {
-        "cake" if discipline.words.contains("ack-filter") => "no ACK filter",
+        // CAKE in the place of an ACK filter alone.
+        "cake" if ["ack-filter", "flowblind"].iter().all(|word| discipline.words.contains(word)) => "no ACK filter",
         "cake" | "fq_codel" | "fq_pie" => "no AQM and no flow isolation",
         "sfq" => "no flow isolation",
         _ => "no AQM",

@@ -374,6 +374,15 @@ fn what_a_kernel_lacks_is_told_with_its_consequences() {
     assert_eq!(words, &format!("fq_codel: pfifo limit 10 in its place ({consequence})"));
     assert!(remarks.len() == 1 && remarks[0].contains("CoDel's target is 39.75 ms in place of 5 ms"), "{remarks:?}");
     assert!(left_out.contains(&remarks[0]), "{left_out:?}");
+    let filters = lastmile_queueing::cake::Config {
+        ack_filter: Some(lastmile_queueing::ack::cake::Mode::Normal),
+        ..Default::default()
+    };
+    // CAKE of a class is more than its ACK filter.
+    let class = |queue| ClassSpec { matches: Match::Any, queue };
+    let classes = vec![class(Spec::Cake(filters)), class(Spec::fifo(10))];
+    let (told, _) = lacking(&Spec::Priority(priority::Config { classes }));
+    assert!(told.iter().any(|(words, _)| words.starts_with("cake") && words.contains("no flow isolation")), "{told:?}");
     let (told, _) = lacking(&Spec::Pie(pie::Config::default()));
     assert_eq!(told[0].0, "pie: pfifo limit 10 in its place (no AQM, delays up to 265 ms at the full rate)");
 }
