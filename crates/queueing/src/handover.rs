@@ -90,7 +90,7 @@ impl<P: Packet> Discipline<P> for Handover<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.next.backlog() + self.earlier.as_ref().map_or_else(Backlog::default, |earlier| earlier.backlog())
+        self.next.backlog() + self.earlier.as_ref().map_or_else(Backlog::default, Discipline::backlog)
     }
 
     /// Classes of the next queue: the earlier one has classes of its own.
