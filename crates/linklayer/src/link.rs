@@ -258,12 +258,18 @@ impl LinkLayer {
 
     /// Packet, overhead and padding to the minimum frame: the bytes to which framing applies.
     ///
-    /// 0 for a negative overhead larger than the packet.
+    /// At least 1 for a packet, however negative the overhead, as Linux counts with `tc-stab(8)`.
     #[inline]
     #[must_use]
     pub const fn frame(&self, ip: ByteCount) -> u64 {
         let frame = ip.as_u64().saturating_add_signed(self.overhead as i64);
-        if frame < self.min_frame as u64 { self.min_frame as u64 } else { frame }
+        if frame < self.min_frame as u64 {
+            self.min_frame as u64
+        } else if frame == 0 && ip.as_u64() > 0 {
+            1
+        } else {
+            frame
+        }
     }
 
     /// Bytes on the wire of a packet of `ip` bytes, all its fragments included. Saturates at the
@@ -349,7 +355,7 @@ impl LinkLayer {
     }
 
     const fn largest_ip_in_frame(self, frame: u64) -> Option<ByteCount> {
-        if frame < self.min_frame as u64 {
+        if frame < self.min_frame as u64 || frame == 0 {
             return None;
         }
         match frame.checked_add_signed(-(self.overhead as i64)) {

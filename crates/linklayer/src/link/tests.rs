@@ -20,8 +20,18 @@ fn a_negative_overhead_takes_bytes_off_but_never_wraps() {
     let link = LinkLayer::new(-14, Framing::Atm).unwrap();
     assert_eq!(link.on_wire(ByteCount::new(62)), WireBytes::new(53));
     assert_eq!(link.on_wire(ByteCount::new(63)), WireBytes::new(106));
-    assert_eq!(link.on_wire(ByteCount::new(10)), WireBytes::ZERO);
+    assert_eq!(link.on_wire(ByteCount::new(10)), WireBytes::new(53));
     assert_eq!(link.largest_ip_in_cells(CellCount::new(1)), Some(ByteCount::new(62)));
+}
+
+/// `__qdisc_calculate_pkt_len` of Linux: "if (unlikely(pkt_len < 1)) pkt_len = 1".
+#[test]
+fn a_packet_shorter_than_the_overhead_taken_off_counts_one_byte() {
+    let link = LinkLayer::new(-40, Framing::None).unwrap();
+    let sizes = [0, 1, 39, 40, 41, 42].map(|ip| link.on_wire(ByteCount::new(ip)).as_u64());
+    assert_eq!(sizes, [0, 1, 1, 1, 1, 2]);
+    assert_eq!(link.largest_ip_in(WireBytes::ZERO), None);
+    assert_eq!(link.largest_ip_in(WireBytes::new(1)), Some(ByteCount::new(41)));
 }
 
 #[test]

@@ -35,7 +35,10 @@ pub(super) fn ack_class(table: &Table<'_>, around: &Around) -> Option<(AckRate, 
     let (Factor(factor_ppm), packet, ack) = (factor?, line.down_layer.on_wire(packet?), line.up_layer.on_wire(ack?));
     let needed = needed(line.down, packet, ack, factor_ppm);
     let fits = needed <= TOO_MUCH_FOR_ACKS.of_rate(around.rate);
-    let rate = fixed.or(if fits { needed } else { HALF.of_rate(around.rate) })?;
+    let Some(rate) = fixed.or(if fits { needed } else { HALF.of_rate(around.rate) }) else {
+        table.error("rate", "a class at half of the line's rate, which is less than a bit per second", None);
+        return None;
+    };
     let rate = AckRate { rate, needed: needed.filter(|_| fixed.is_none()), packet, ack, factor_ppm };
     let largest = around.largest_wire();
     let class = Class {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lastmile_linklayer::PRESETS;
+use lastmile_linklayer::{Framing, LinkLayer, PRESETS, preset};
 use lastmile_packet::Meta;
 use lastmile_queueing::sched::hfsc::{ServiceCurve, Share};
 use lastmile_queueing::sched::priority;
@@ -36,9 +36,26 @@ fn every_ready_policy_stands_on_every_link_layer() {
 
 /// 2 Mbit/s in packets of 1500 + 36 bytes, 32 cells or 1696 bytes each, and an ACK of 40 + 36 bytes in
 /// two cells or 106 for every 1.5 of them: 2 000 000 * 106 / 1696 / 1.5 = 83 333.3 bit/s.
+/// Half of one bit per second is no rate, and a packet shorter than the overhead that is taken off is still a byte.
+#[test]
+fn absurd_lines_have_a_policy_or_an_error() {
+    let taken_off = LinkLayer::new(-64, Framing::None).unwrap();
+    for name in ready::NAMES {
+        let layer = preset::IP.link;
+        let one = BitRate::from_bps(1).unwrap();
+        let line = Line { up: one, down: one, up_layer: layer, down_layer: layer };
+        if let Err(report) = Policy::load(name, None, Some(line)) {
+            let words = ["less than a bit per second", "nothing is left of 1 bit/s"];
+            assert!(words.iter().any(|words| report.to_string().contains(words)), "{name}: {report}");
+        }
+        let (up, down) = (BitRate::from_kbit_per_s(1_000), BitRate::from_kbit_per_s(10_000));
+        ready(name, Some(Line { up, down, up_layer: taken_off, down_layer: taken_off }));
+    }
+}
+
 #[test]
 fn the_rate_of_the_acks_is_what_a_full_download_needs() {
-    let layer = lastmile_linklayer::preset::BRIDGED_VCMUX_FCS.link;
+    let layer = preset::BRIDGED_VCMUX_FCS.link;
     let (up, down) = (BitRate::from_kbit_per_s(512), BitRate::from_kbit_per_s(2000));
     let policy = ready("ack-priority", Some(Line { up, down, up_layer: layer, down_layer: layer }));
     let ack = policy.ack.expect("an ACK class");
@@ -52,7 +69,7 @@ fn the_rate_of_the_acks_is_what_a_full_download_needs() {
 /// have half of the line, and the others what is left.
 #[test]
 fn acks_that_need_more_than_the_line_leave_half_of_it() {
-    let layer = lastmile_linklayer::preset::IP.link;
+    let layer = preset::IP.link;
     let (up, down) = (BitRate::from_kbit_per_s(256), BitRate::from_kbit_per_s(16_000));
     let policy = ready("ack-priority", Some(Line { up, down, up_layer: layer, down_layer: layer }));
     let ack = policy.ack.expect("an ACK class");
@@ -63,7 +80,7 @@ fn acks_that_need_more_than_the_line_leave_half_of_it() {
 /// Packets over PPPoE have at most 1492 bytes (RFC 2516, section 7).
 #[test]
 fn a_policy_counts_with_packets_that_the_line_carries() {
-    let layer = lastmile_linklayer::LinkLayer::from_name("pppoe-ptm").unwrap();
+    let layer = LinkLayer::from_name("pppoe-ptm").unwrap();
     let (up, down) = (BitRate::from_kbit_per_s(10_000), BitRate::from_kbit_per_s(50_000));
     let policy = ready("ack-priority", Some(Line { up, down, up_layer: layer, down_layer: layer }));
     let packet = policy.ack.expect("an ACK class").packet;
@@ -191,7 +208,7 @@ fn a_policy_of_none_is_no_policy() {
 /// 000 bytes on the wire.
 #[test]
 fn limits_of_ready_policies_are_times() {
-    let layer = lastmile_linklayer::preset::IP.link;
+    let layer = preset::IP.link;
     for (up, bytes) in [(512, 16_000), (40_000, 1_250_000)] {
         let up = BitRate::from_kbit_per_s(up);
         let down = BitRate::from_kbit_per_s(100_000);
@@ -209,7 +226,7 @@ fn limits_of_ready_policies_are_times() {
 /// bytes takes 24.67 ms of the 486.4, 19.67 above CoDel's 5.
 #[test]
 fn what_people_deploy_shapes_both_ways() {
-    let layer = lastmile_linklayer::preset::IP.link;
+    let layer = preset::IP.link;
     let (up, down) = (BitRate::from_kbit_per_s(512), BitRate::from_kbit_per_s(2000));
     for name in ["cake", "fq-codel-sqm"] {
         let policy = ready(name, Some(Line { up, down, up_layer: layer, down_layer: layer }));
@@ -432,7 +449,7 @@ fn urgent_packets_go_before_the_backlog_of_an_earlier_policy() {
     use lastmile_units::{Duration, Instant};
 
     let mbit = BitRate::from_mbit_per_s;
-    let layer = lastmile_linklayer::LinkLayer::from_name("pppoe-ptm").unwrap();
+    let layer = LinkLayer::from_name("pppoe-ptm").unwrap();
     let line = Line { up: mbit(10), down: mbit(50), up_layer: layer, down_layer: layer };
     for name in ["full-both-ways", "adsl-optimizer"] {
         let policy = ready(name, Some(line));
@@ -464,7 +481,7 @@ fn urgent_packets_go_before_the_backlog_of_an_earlier_policy() {
 /// Packets of an unknown kind wait in classes, with any discipline in front of the scheduler.
 #[test]
 fn the_backlog_of_a_policy_is_that_of_its_classes() {
-    let layer = lastmile_linklayer::preset::BRIDGED_VCMUX_FCS.link;
+    let layer = preset::BRIDGED_VCMUX_FCS.link;
     let (up, down) = (BitRate::from_kbit_per_s(512), BitRate::from_kbit_per_s(2000));
     for name in ready::NAMES {
         let policy = ready(name, Some(Line { up, down, up_layer: layer, down_layer: layer }));
