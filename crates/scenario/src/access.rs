@@ -388,7 +388,7 @@ fn hop(table: &Table<'_>, key: &'static str, section: &'static Section, ample: B
     let layer = line::with_mtu(&own, layer);
     let queue = match own.table("queue") {
         Some(queue) => queue::read(queue, &Wire { layer, rate: Some(rate) }),
-        None => Some(line::default_queue(&Wire { layer, rate: Some(rate) }, 1000)),
+        None => Some(line::default_queue(&Wire { layer, rate: Some(rate) }, 1000, Duration::ZERO)),
     };
     let line = Config { loss: loss?, ..Config::new(Some(rate), layer, delay?) };
     Some(Hop { name: key.to_owned(), line, queue: queue? })

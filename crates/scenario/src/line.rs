@@ -86,7 +86,7 @@ pub(crate) const INTERLEAVE: Key = Key::optional(
 pub(crate) const QUEUE: Key = Key::optional(
     "queue",
     Kind::Table("[queues](#queues)"),
-    "FIFO of 100 packets, or of 100 ms where that is more",
+    "FIFO of 100 packets, or where that is more of 100 ms and the longest wait for a grant",
     "The queue in front of the transmitter.",
 );
 
@@ -105,11 +105,11 @@ impl Default for Defaults {
     }
 }
 
-/// The queue of a link that says nothing about it: a FIFO of `least` packets, or of [`DEFAULT_BUFFER`] where
-/// that is more.
-pub(crate) fn default_queue(wire: &Wire, least: u32) -> QueueSpec {
+/// The queue of a link that says nothing about it: a FIFO of `least` packets, or where that is more of
+/// [`DEFAULT_BUFFER`] and `wait`, for which packets stay in it whatever the load.
+pub(crate) fn default_queue(wire: &Wire, least: u32, wait: Duration) -> QueueSpec {
     let packets = QueueSpec::fifo(least.into());
-    let Some(bytes) = wire.bytes_in(DEFAULT_BUFFER) else { return packets };
+    let Some(bytes) = wire.bytes_in(DEFAULT_BUFFER + wait) else { return packets };
     if bytes.as_u64() <= u64::from(least) * wire.layer.on_wire(ByteCount::new(1500)).as_u64() {
         return packets;
     }
@@ -169,7 +169,10 @@ pub(crate) fn read_with<'d>(
     let queue = match (table.table("queue").or(inherited.queue), &defaults.queue) {
         (Some(queue), _) => queue::read(queue, &wire),
         (None, Some(queue)) => queue::checked(table, queue, &link_layer),
-        (None, None) => Some(default_queue(&wire, 100)),
+        (None, None) => {
+            let wait = line.grants.as_ref().map_or(Duration::ZERO, |grants| grants.longest_wait());
+            Some(default_queue(&wire, 100, wait))
+        }
     };
     let queue = queue?;
     if let Some(rate) = rate {

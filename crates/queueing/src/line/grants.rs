@@ -244,13 +244,19 @@ impl Config {
         Some((self.mean_rate()?, WireBytes::new(round.saturating_add(burst).saturating_add(grant))))
     }
 
-    /// The size of a buffer behind a queue that shapes: what the line sends from a request to its grant, and two
+    /// The longest that a packet waits for a grant on an idle line: for an opportunity, for the answer, and for a slot.
+    #[must_use]
+    pub fn longest_wait(&self) -> Duration {
+        let asked = self.requests.as_ref().map_or(Duration::ZERO, |requests| requests.every + requests.response);
+        asked + self.slots.round()
+    }
+
+    /// The size of a buffer behind a queue that shapes: what the line sends in the longest wait for a grant, and two
     /// packets.
     #[must_use]
     pub fn buffer_behind_shaper(&self) -> WireBytes {
-        let asked = self.requests.as_ref().map_or(Duration::ZERO, |requests| requests.every + requests.response);
         let rate = self.mean_rate().unwrap_or(self.rate);
-        let on_the_way = capacity::bytes_in(rate, asked + self.slots.round());
+        let on_the_way = capacity::bytes_in(rate, self.longest_wait());
         LARGEST_PACKET + LARGEST_PACKET + WireBytes::new(on_the_way)
     }
 }

@@ -118,6 +118,17 @@ fn a_buffer_is_given_in_time_or_has_at_least_100_ms() {
     assert!(unrated.contains("20 ms of a link without a rate has no size"), "{unrated}");
 }
 
+/// A packet waits up to 30 ms for a request opportunity, 560 ms for the answer and 30 ms for a slot: with 100 ms more
+/// that is 270 000 bytes at 3 Mbit/s. The wait of a cable at 8 Mbit/s, 6 ms, leaves 100 packets.
+#[test]
+fn a_buffer_of_a_granted_line_holds_what_waits_for_a_grant() {
+    let limit =
+        |up: &str| limits(&line("rate = \"8 Mbit/s\"", up)).into_iter().find(|(link, _)| link == "up").unwrap().1;
+    let satellite = limit("rate = \"3 Mbit/s\", grants = \"satellite\"");
+    assert_eq!(satellite, Limit::Wire(WireBytes::new(270_000)));
+    assert_eq!(limit("rate = \"8 Mbit/s\", grants = \"docsis-3.1\""), "100 packets".parse().unwrap());
+}
+
 /// A shaper or a class is emptied at its own rate.
 #[test]
 fn a_time_behind_a_shaper_counts_at_the_rate_of_the_shaper() {
