@@ -56,16 +56,10 @@ impl Readable for sfq::Config {
                 "never",
                 "After how long the hash changes, so that other flows share a bucket. No flow is reordered by it.",
             ),
-            Key::with_default(
-                "limit",
-                Kind::Other("packets, or time", &[Kind::Packets, Kind::Time]),
-                "127 packets",
-                "Largest number of packets; a time is the number of packets of `largest` that depart in it at the \
-                 rate that empties the queue.",
-            ),
+            Key::with_default("limit", PACKETS_OR_TIME, "127 packets", MOST),
             Key::with_default(
                 "depth",
-                Kind::Other("packets, or time", &[Kind::Packets, Kind::Time]),
+                PACKETS_OR_TIME,
                 "127 packets",
                 "Largest number of packets in one queue, likewise.",
             ),
@@ -119,8 +113,10 @@ const FLOWS: Key = Key::with_default("flows", Kind::Count, "1024", "Buckets of t
     .at_most("65536");
 const ROUND: Key =
     Key::optional("quantum", Kind::WireBytes, "a packet of `largest`", "Bytes that a flow may send in a round.");
-const PACKETS: Key =
-    Key::with_default("limit", Kind::Other("packets", &[Kind::Packets]), "10240 packets", "Largest number of packets.");
+const PACKETS_OR_TIME: Kind = Kind::Other("packets, or time", &[Kind::Packets, Kind::Time]);
+const MOST: &str = "Largest number of packets; a time is the number of packets of `largest` that depart in it at the \
+                     rate that empties the queue.";
+const PACKETS: Key = Key::with_default("limit", PACKETS_OR_TIME, "10240 packets", MOST);
 const MEMORY: Key = Key::with_default("memory", Kind::Bytes, "32 MB", "Largest number of IP bytes.").at_least("1 B");
 
 impl Readable for fq_codel::Config {
@@ -156,7 +152,6 @@ impl Readable for fq_codel::Config {
         let flows = keys(table, "flows");
         let per = per(table);
         let quantum: Option<WireBytes> = table.optional("quantum");
-        let limit: Option<PacketCount> = table.get("limit");
         let memory: Option<ByteCount> = table.get("memory");
         let target: Option<Duration> = table.get("target");
         let interval: Option<Duration> = table.get("interval");
@@ -164,6 +159,7 @@ impl Readable for fq_codel::Config {
         let largest: Option<ByteCount> = table.get("largest");
         let ce_threshold = ce_threshold(table);
         let largest = largest?;
+        let limit = capacity::packets(table, "limit", wire, largest);
         Some(Self {
             flows: flows?,
             per: per?,
@@ -227,11 +223,11 @@ impl Readable for fq_pie::Config {
     fn read(table: &Table<'_>, wire: &Wire, _depth: usize) -> Option<Self> {
         let (flows, per) = (keys(table, "flows"), per(table));
         let quantum: Option<WireBytes> = table.optional("quantum");
-        let limit: Option<PacketCount> = table.get("limit");
         let memory: Option<ByteCount> = table.get("memory");
         let control = pie_control(table, "seed");
         let ecn_prob: Option<Ratio> = table.get("ecn_prob");
         let control = control?;
+        let limit = capacity::packets(table, "limit", wire, control.largest);
         Some(Self {
             flows: flows?,
             per: per?,

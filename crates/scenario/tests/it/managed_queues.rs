@@ -85,6 +85,19 @@ fn fair_queues_are_per_flow_or_host() {
     );
 }
 
+/// 2 s at 512 kbit/s are 128 000 bytes.
+#[test]
+fn the_limit_of_a_fair_queue_may_be_a_time() {
+    for kind in ["fq-codel", "fq-pie"] {
+        let limit = match queue(&format!("{{ kind = \"{kind}\", limit = \"2 s\" }}")) {
+            Spec::FqCodel(config) => config.limit,
+            Spec::FqPie(config) => config.limit,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(limit, PacketCount::new(85), "{kind}");
+    }
+}
+
 #[test]
 fn a_ce_threshold_may_be_of_some_packets_alone() {
     let threshold = |selector| Some(CeThreshold { delay: Duration::from_ms(1), selector });
