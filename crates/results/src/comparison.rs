@@ -140,6 +140,16 @@ pub fn measured_where(runs: &[Row]) -> String {
     if places.is_empty() { WHOLE_RUN.to_owned() } else { places.join(" or ") }
 }
 
+/// Names of the phases that the rows measure; none if they measure whole runs.
+#[must_use]
+pub fn measured_phases(rows: &[Vec<Row>]) -> Vec<&str> {
+    let lines = rows.iter().flatten().filter_map(|row| match row {
+        Row::Line(measured) => Some(&*measured.phase),
+        Row::Network(_) => None,
+    });
+    lines.filter(|phase| *phase != WHOLE_RUN).collect()
+}
+
 /// What the rows measure, as a sentence, and what has no phases if that is so.
 #[must_use]
 pub fn about_the_rows(comparison: &Comparison, rows: &[Vec<Row>]) -> String {

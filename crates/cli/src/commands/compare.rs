@@ -80,7 +80,10 @@ fn print(arguments: &Arguments, compared: &Compared, printer: &mut Printer) -> R
     printer.table(&compared.table())?;
     if arguments.seeds.is_none() {
         let width = printer.width();
-        for words in [difference::explained(&runs, width), difference::noticed_by_people(&runs, width)] {
+        for words in [
+            difference::explained(&runs, &comparison::measured_phases(&measured), width),
+            difference::noticed_by_people(&runs, width),
+        ] {
             printer.data(&if words.is_empty() { words } else { format!("\n{words}") })?;
         }
     }

@@ -12,6 +12,8 @@ const ROUNDING: f64 = 1.01;
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Alone {
     duration_s: f64,
+    /// The end of the last download.
+    ended_s: f64,
     /// Names of the downloads.
     names: Vec<String>,
     /// Over the whole run.
@@ -26,8 +28,11 @@ impl Alone {
     pub fn of(summary: &Summary) -> Self {
         let phases = summary.phases.iter();
         let phases = phases.map(|phase| (phase.from_s, phase.to_s, of_direction(summary, Some(phase), "down")));
+        let duration_s = summary.run.duration_s;
+        let downloads = summary.flows.iter().filter(|flow| goodput::is_counted(flow, "down"));
         Self {
-            duration_s: summary.run.duration_s,
+            duration_s,
+            ended_s: downloads.map(|flow| flow.end_s.unwrap_or(duration_s)).fold(0.0, f64::max),
             names: summary.flows.iter().map(|flow| flow.name.clone()).collect(),
             whole_bps: of_direction(summary, None, "down"),
             phases: phases.collect(),
@@ -48,15 +53,19 @@ impl Alone {
         }
     }
 
-    /// The goodput between two times, bit/s: the mean over the phases between, or that of the whole run. `None` if the
-    /// downloads had no part of that time.
+    /// The goodput between two times, bit/s: the mean over the phases between, or that of the whole run. The time after
+    /// the end of the last download does not count. `None` if the downloads had no part of that time.
     #[must_use]
     fn bps(&self, (from_s, to_s): (f64, f64)) -> Option<f64> {
         if self.phases.is_empty() || (from_s <= 0.0 && to_s >= self.duration_s) {
             return Some(self.whole_bps);
         }
-        let within = self.phases.iter().map(|(from, to, bps)| ((to.min(to_s) - from.max(from_s)).max(0.0), bps));
-        let (bits, seconds) = within.fold((0.0, 0.0), |(bits, sum), (span, bps)| (bits + span * bps, sum + span));
+        let (mut bits, mut seconds) = (0.0, 0.0);
+        for (from, to, bps) in &self.phases {
+            let (from, to) = (from.max(from_s), to.min(to_s));
+            bits += (to - from).max(0.0) * bps;
+            seconds += (to.min(self.ended_s) - from).max(0.0);
+        }
         (seconds > 0.0).then(|| bits / seconds)
     }
 }
@@ -84,12 +93,23 @@ mod tests {
     #[test]
     fn the_baseline_is_that_of_the_measured_time() {
         let phases = vec![(0.0, 5.0, 3e6), (5.0, 10.0, 15e6)];
-        let alone = Alone { duration_s: 10.0, names: Vec::new(), whole_bps: 9e6, phases };
+        let alone = Alone { duration_s: 10.0, ended_s: 10.0, names: Vec::new(), whole_bps: 9e6, phases };
         assert_eq!(alone.bps((5.0, 10.0)), Some(15e6));
         assert_eq!(alone.bps((4.0, 8.0)), Some(12e6));
         assert_eq!(alone.bps((0.0, 10.0)), Some(9e6));
         assert_eq!(alone.bps((10.0, 12.0)), None);
         assert_eq!(Alone { phases: Vec::new(), ..alone }.bps((5.0, 10.0)), Some(9e6));
+    }
+
+    /// 20 MB at 40 Mbit/s are over after 4 s. Where another policy has the upload until 5 s, the second with nothing to
+    /// send is no part of the baseline.
+    #[test]
+    fn the_time_after_the_last_download_does_not_count() {
+        let phases = vec![(0.0, 2.0, 40e6), (2.0, 4.0, 40e6), (4.0, 10.0, 0.0)];
+        let alone = Alone { duration_s: 10.0, ended_s: 4.0, names: Vec::new(), whole_bps: 40e6, phases };
+        assert_eq!(alone.bps((2.0, 5.0)), Some(40e6));
+        assert_eq!(alone.bps((3.0, 10.0)), Some(40e6));
+        assert_eq!(alone.bps((5.0, 10.0)), None);
     }
 
     /// Pages that come beside the download are no part of what it had alone.

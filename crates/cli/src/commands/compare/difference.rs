@@ -14,12 +14,13 @@ const APPLICATIONS: [&str; 5] = ["web", "video", "backup", "conference", "game"]
 /// Smaller differences of a time bother nobody.
 const NOTICEABLE_S: f64 = 0.02;
 
-/// The limit, in each run, of the flow in the phase with the largest difference; empty if the runs
-/// hardly differ.
-pub(super) fn explained(runs: &[&Run], width: u16) -> String {
+/// The limit, in each run, of the flow with the largest difference in the phases that the rows measure; empty if the
+/// runs hardly differ there.
+pub(super) fn explained(runs: &[&Run], measured: &[&str], width: u16) -> String {
     let mut text = String::new();
-    let Some((phase, flow)) = largest(runs) else { return text };
-    wrap(&mut text, &format!("What limited {flow} {}", phase.name), 0, width);
+    let Some((phase, flow)) = largest(runs, measured) else { return text };
+    let over = if phase.name == "whole run" { "over the " } else { "" };
+    wrap(&mut text, &format!("What limited {flow} {over}{}", phase.name), 0, width);
     for run in runs {
         if let Some(found) = find(run, phase, flow) {
             let rate = rate(found.goodput_bps);
@@ -52,10 +53,12 @@ pub(super) fn noticed_by_people(runs: &[&Run], width: u16) -> String {
     text
 }
 
-/// Names of the phase and the flow with the largest factor between goodputs.
-fn largest<'a>(runs: &[&'a Run]) -> Option<(&'a Phase, &'a str)> {
+/// The phase, one of the `measured` or any if they are none, and the flow with the largest factor between goodputs.
+fn largest<'a>(runs: &[&'a Run], measured: &[&str]) -> Option<(&'a Phase, &'a str)> {
     let first = runs.first()?;
-    let named = first.summary.phases.iter().flat_map(|phase| phase.flows.iter().map(move |flow| (phase, flow)));
+    let is_measured = |phase: &&Phase| measured.is_empty() || measured.contains(&&*phase.name);
+    let phases = first.summary.phases.iter().filter(is_measured);
+    let named = phases.flat_map(|phase| phase.flows.iter().map(move |flow| (phase, flow)));
     // Phases say what people notice of applications, which is compared apart.
     let of_people = |name: &str| {
         let flow = first.summary.flows.iter().find(|flow| flow.name == name);
@@ -124,13 +127,22 @@ mod tests {
         let mut runs = [run("none", 1e5, 1e5), run("sad", 9e5, 1e5)];
         let phases = runs.iter_mut().flat_map(|run| &mut run.summary.phases);
         phases.for_each(|phase| phase.flows[0].explanation.clear());
-        assert_eq!(explained(&runs.each_ref(), 120), "");
+        assert_eq!(explained(&runs.each_ref(), &[], 120), "");
     }
 
     #[test]
     fn the_phase_that_differs_most_is_told_with_the_reason_in_each_run() {
-        let text = explained(&[&run("none", 4.189e5, 9e5), &run("sad", 1.6996e6, 1e6)], 120);
+        let text = explained(&[&run("none", 4.189e5, 9e5), &run("sad", 1.6996e6, 1e6)], &[], 120);
         assert_eq!(text, "What limited download during\n none, 419 kbit/s: window\n sad, 1.7 Mbit/s: window\n");
+    }
+
+    /// The download differs by a factor of 4 during the upload, and of 1.5 after it, where the rows are from.
+    #[test]
+    fn the_phase_that_the_rows_measure_is_told() {
+        let runs = [run("none", 4e5, 6e5), run("sad", 1.6e6, 9e5)];
+        let told = explained(&runs.each_ref(), &["after"], 120);
+        assert_eq!(told, "What limited download after\n none, 600 kbit/s: line\n sad, 900 kbit/s: line\n");
+        assert_eq!(explained(&runs.each_ref(), &["before"], 120), "", "equal there");
     }
 
     fn playing(label: &str, start_s: f64, stalled_s: f64, response_s: f64) -> Run {
@@ -165,7 +177,7 @@ mod tests {
 
     #[test]
     fn runs_that_are_alike_and_flows_that_have_ended_are_not_told() {
-        assert_eq!(explained(&[&run("a", 1e6, 1e6), &run("b", 1.1e6, 1e6)], 120), "");
-        assert_eq!(explained(&[&run("a", 1e6, 10.0), &run("b", 1e6, 100.0)], 120), "");
+        assert_eq!(explained(&[&run("a", 1e6, 1e6), &run("b", 1.1e6, 1e6)], &[], 120), "");
+        assert_eq!(explained(&[&run("a", 1e6, 10.0), &run("b", 1e6, 100.0)], &[], 120), "");
     }
 }
