@@ -4,7 +4,8 @@
 //! drops cost no state. A packet lost on the wire leaves the decompressor behind: headers that it
 //! rebuilds wrongly fail their checksum, and the packets are dropped with
 //! [`DropReason::HeaderCompression`](crate::DropReason::HeaderCompression), until the sender's
-//! retransmission brings an uncompressed header.
+//! retransmission brings an uncompressed header. After a frame that bit errors have damaged, the
+//! decompressor tosses frames that do not name their connection (RFC 1144, section 4.1).
 //!
 //! Published: RFC 1144; the fixed ratio is the model of simulators of that time.
 //! Differs: a header that is rebuilt wrongly, but with an equal checksum, is dropped too, where a
@@ -47,8 +48,10 @@ pub(crate) struct VanJacobson {
     decompressor: Decompressor,
     /// The directory of addresses of simulated flows.
     flows: Arc<dyn FlowDirectory>,
-    /// The compressed headers of each packet on the wire, in order.
-    on_wire: VecDeque<Headers>,
+    /// The compressed headers of each packet on the wire, in order, and whether a damaged frame is before it.
+    on_wire: VecDeque<(bool, Headers)>,
+    /// A damaged frame is before the next packet.
+    damaged: bool,
 }
 
 /// The headers of one packet on the wire.
@@ -74,6 +77,7 @@ impl Codec {
                 decompressor: Decompressor::new(slots)?,
                 flows: Arc::new(NumberedFlows),
                 on_wire: VecDeque::new(),
+                damaged: false,
             }))),
         }
     }
@@ -99,10 +103,10 @@ impl Codec {
         }
     }
 
-    /// The packet whose transmission began last never arrives.
-    pub(crate) fn lose_last(&mut self) {
+    /// The packet whose transmission began last arrives damaged. The far end sees that its check sequence is wrong.
+    pub(crate) fn damage_last(&mut self) {
         if let Self::Rfc1144(both) = self {
-            both.on_wire.pop_back();
+            both.damaged |= both.on_wire.pop_back().is_some();
         }
     }
 
@@ -132,13 +136,16 @@ impl VanJacobson {
             }
         };
         if !lost {
-            self.on_wire.push_back(headers);
+            self.on_wire.push_back((std::mem::take(&mut self.damaged), headers));
         }
         packet.meta().ip_bytes().saturating_sub(ByteCount::new(saved))
     }
 
     fn arrive(&mut self, packet: &impl Packet) -> bool {
-        let headers = self.on_wire.pop_front().expect("each packet on the wire has its headers here");
+        let (damaged, headers) = self.on_wire.pop_front().expect("each packet on the wire has its headers here");
+        if damaged {
+            self.decompressor.line_error();
+        }
         let mut original = [0; MAX_HEADER_LEN];
         let len = packet.headers(&*self.flows, &mut original);
         let restored = match &headers {
@@ -165,4 +172,37 @@ fn same_to_tcp(restored: &[u8], original: &[u8]) -> bool {
         && restored.iter().zip(original).enumerate().all(|(at, (restored, original))| {
             restored == original || IDENTIFICATION.contains(&at) || HEADER_CHECKSUM.contains(&at)
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use lastmile_packet::{FlowId, Meta, SeqNumber, TcpFlags};
+
+    use super::*;
+
+    fn ack(flow: u32, number: u32) -> Meta {
+        let (flow, seq, ack) = (FlowId::new(flow), SeqNumber::new(1), SeqNumber::new(number));
+        let ip_id = (number / 100) as u16;
+        Meta { flow, seq, ack, ip_len: 40, ip_id, header_len: 40, flags: TcpFlags::ACK, ..Meta::default() }
+    }
+
+    /// A frame that changes the connection is damaged, so the next of that connection, which does not name it, would be
+    /// taken for one of the other.
+    #[test]
+    fn a_damaged_frame_leaves_other_connections_alone() {
+        let mut codec = Codec::new(Compression::Rfc1144 { slots: 16 }).expect("slots in range");
+        let mut carry = |packet: Meta| {
+            codec.transmit(&packet, false);
+            codec.arrive(&packet)
+        };
+        assert!(carry(ack(2, 100)) && carry(ack(4, 100)) && carry(ack(4, 200)));
+        codec.transmit(&ack(2, 200), false);
+        codec.damage_last();
+        let mut carry = |packet: Meta| {
+            codec.transmit(&packet, false);
+            codec.arrive(&packet)
+        };
+        assert!(!carry(ack(2, 300)), "it names no connection");
+        assert!(carry(ack(4, 300)) && carry(ack(4, 400)));
+    }
 }

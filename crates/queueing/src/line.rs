@@ -318,7 +318,7 @@ impl<P: Packet> Line<P> {
         };
         let spoilt = wire.spoils(bits);
         if spoilt && let Some(codec) = &mut self.codec {
-            codec.lose_last();
+            codec.damage_last();
         }
         spoilt
     }

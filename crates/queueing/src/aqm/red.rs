@@ -12,7 +12,8 @@
 //! - Marks and drops are spread as in figure 2 of the paper: after one, the next follows after 1 to
 //!   1/p - 1 packets, each equally likely.
 //! - The queue is idle from the time when its last packet is dequeued, not when the line has sent
-//!   it.
+//!   it. A pause counts once: by figure 2 of the paper each packet that is dropped in it counts all
+//!   of it again.
 //!
 //! Cost: O(1) a packet; for the first packet after a pause a power, in as many squarings as the
 //! pause has binary digits.
@@ -375,7 +376,10 @@ impl<P: Packet> Red<P> {
         let Detector { average, weight, .. } = self.detector;
         self.detector.average = if self.queue.is_empty() {
             let idle = self.idle.map_or(Duration::ZERO, |since| now.since(since));
-            decayed(average, weight, idle / self.packet_time)
+            let packets = idle / self.packet_time;
+            // A packet that is dropped leaves the queue idle, and the time up to it has counted.
+            self.idle = self.idle.map(|since| since + self.packet_time * packets);
+            decayed(average, weight, packets)
         } else {
             updated_average(average, self.backlog_in_limit_units(), weight)
         };

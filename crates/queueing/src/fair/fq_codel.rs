@@ -9,6 +9,10 @@
 //! - Flows may have queues of their own instead of sharing the buckets of a hash. Such a flow is
 //!   forgotten, with its CoDel state, when its queue was empty for a round.
 //!
+//! As in the RFC, CoDel passes a flow's last packet whatever its delay. Linux compares the backlog
+//! of all flows with the largest packet, so that it may drop the last packet of a flow; and it
+//! counts the drops of an overflow in CoDel's state of the fattest flow.
+//!
 //! Cost: O(1) a packet; on overflow, a search of all queues for the fattest (section 4.1), of which
 //! up to 64 packets are dropped.
 

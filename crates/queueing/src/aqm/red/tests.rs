@@ -292,6 +292,19 @@ fn a_pause_begins_when_the_last_packet_leaves() {
     assert_eq!(red.detector.average, ONE);
 }
 
+/// Packets of 1 ms, a weight of a half, and arrivals that are dropped: each millisecond halves the average once.
+#[test]
+fn a_pause_counts_once_however_many_packets_are_dropped_in_it() {
+    let mut red = red(&config());
+    red.idle = Some(us(0));
+    red.detector.average = 8 * ONE;
+    let averages = [1_000, 1_500, 2_000, 2_100, 3_999, 4_000].map(|at| {
+        red.observe(us(at));
+        red.detector.average * 4 / ONE
+    });
+    assert_eq!(averages, [16, 16, 8, 8, 4, 2]);
+}
+
 /// Figure 2 of the paper: the count is -1 below `min`, 0 at the first packet above it, and 0 again
 /// at each signal.
 #[test]
