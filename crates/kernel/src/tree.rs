@@ -223,7 +223,6 @@ impl<'a> Plan<'a, '_> {
         };
         for (class, number) in config.tree.classes.iter().zip(&minors) {
             let share = &class.share;
-            let quantum = (share.rate.as_bps() / 8 / u64::from(config.r2q.max(1))).clamp(1000, 200_000);
             self.classes.push(Class {
                 minor: *number,
                 parent: class.parent.as_deref().and_then(minor),
@@ -233,7 +232,7 @@ impl<'a> Plan<'a, '_> {
                 burst: self.bytes(share.burst.map(WireBytes::as_u64)),
                 cburst: self.bytes(share.cburst.map(WireBytes::as_u64)),
                 priority: share.priority,
-                quantum: share.quantum.map_or(quantum, WireBytes::as_u64),
+                quantum: share.quantum.map_or_else(|| htb::quantum(share.rate, config.r2q), WireBytes::as_u64),
                 queue: class.queue.as_ref(),
                 curves: hfsc::Share::default(),
             });
@@ -269,7 +268,7 @@ impl<'a> Plan<'a, '_> {
                 burst,
                 cburst: burst,
                 priority: 0,
-                quantum: (share.as_bps() / 80).clamp(1000, 200_000),
+                quantum: htb::quantum(share, htb::R2Q),
                 queue: class.queue.as_ref(),
                 curves,
             });
@@ -309,7 +308,7 @@ impl<'a> Plan<'a, '_> {
                 burst,
                 cburst: burst,
                 priority: share.priority,
-                quantum: (rate.as_bps() / 80).clamp(1000, 200_000),
+                quantum: htb::quantum(rate, htb::R2Q),
                 queue: class.queue.as_ref(),
                 curves: hfsc::Share::default(),
             });

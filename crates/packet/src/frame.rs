@@ -219,7 +219,7 @@ impl Body {
         match end {
             Ok(end) => self.read_behind(prefix, end).map_err(FrameError::Packet),
             Err(error) => {
-                self.is_unreadable(prefix);
+                self.set_unreadable(prefix);
                 Err(error)
             }
         }
@@ -234,23 +234,23 @@ impl Body {
         let start = usize::from(prefix.len);
         let packet = &self.bytes[start..end];
         if let Some((key, transport_offset)) = parse::read_usual(packet, &mut self.meta) {
-            self.has_read(prefix, key, transport_offset);
+            self.set_packet(prefix, key, transport_offset);
             return Ok(());
         }
         match parse::read(packet, &mut self.meta) {
             Ok((key, transport_offset)) => {
-                self.has_read(prefix, key, transport_offset);
+                self.set_packet(prefix, key, transport_offset);
                 Ok(())
             }
             Err(error) => {
-                self.is_unreadable(prefix);
+                self.set_unreadable(prefix);
                 Err(error)
             }
         }
     }
 
     #[inline]
-    fn has_read(&mut self, prefix: Prefix, key: FlowKey, transport_offset: u8) {
+    fn set_packet(&mut self, prefix: Prefix, key: FlowKey, transport_offset: u8) {
         self.key = Some(key);
         (self.prefix, self.transport_offset) = (prefix, transport_offset);
         self.end = usize::from(prefix.len) + usize::from(self.meta.ip_len);
@@ -273,7 +273,7 @@ impl Body {
         (ipv6 || Sum::ZERO.bytes(header).checksum() == 0) && pseudo_header.bytes(segment).checksum() == 0
     }
 
-    fn is_unreadable(&mut self, prefix: Prefix) {
+    fn set_unreadable(&mut self, prefix: Prefix) {
         let ip_len = u16::try_from(self.bytes.len() - usize::from(prefix.len)).unwrap_or(u16::MAX);
         self.meta = Meta { ip_len, protocol: Protocol::Other, ..Meta::default() };
         (self.key, self.prefix, self.transport_offset) = (None, prefix, 0);

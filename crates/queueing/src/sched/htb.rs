@@ -66,7 +66,7 @@ impl Config {
         Self {
             tree,
             largest: ByteCount::new(1500),
-            r2q: 10,
+            r2q: R2Q,
             hysteresis: false,
             timer: Duration::ZERO,
             direct_limit: PacketCount::new(1000),
@@ -175,16 +175,20 @@ impl Config {
                 borrows: true,
                 isolated: false,
                 priority: share.priority,
-                quantum: share.quantum.map_or_else(|| self.quantum(share.rate), WireBytes::as_u64),
+                quantum: share.quantum.map_or_else(|| quantum(share.rate, self.r2q), WireBytes::as_u64),
             }
         };
         shape.order.iter().map(plan).collect()
     }
+}
 
-    /// The default quantum, as in `htb_change_class` of Linux.
-    fn quantum(&self, rate: BitRate) -> u64 {
-        (rate.as_bps() / 8 / u64::from(self.r2q.max(1))).clamp(1000, 200_000)
-    }
+/// Divisor for quanta where none is given, of Linux.
+pub const R2Q: u32 = 10;
+
+/// Bytes that a class of `rate` without a quantum may send in a turn, as in `htb_change_class` of Linux.
+#[must_use]
+pub fn quantum(rate: BitRate, r2q: u32) -> u64 {
+    (rate.as_bps() / 8 / u64::from(r2q.max(1))).clamp(1000, 200_000)
 }
 
 /// The sum of rates, limited to the highest rate. `None`: no rates.

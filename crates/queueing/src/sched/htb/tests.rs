@@ -323,13 +323,12 @@ fn a_configuration_that_htb_cannot_keep_is_refused() {
 /// tc: the rate in bytes a second over r2q, limited to 1000 to 200 000.
 #[test]
 fn the_default_quantum_is_that_of_tc() {
-    let config = by_number(vec![leaf("a", "a", kbit(8))]);
-    for (kbit, quantum) in [(8, 1000), (800, 10_000), (100_000, 200_000)] {
-        assert_eq!(config.quantum(BitRate::from_kbit_per_s(kbit)), quantum);
+    for (kbit, bytes) in [(8, 1000), (800, 10_000), (100_000, 200_000)] {
+        assert_eq!(quantum(BitRate::from_kbit_per_s(kbit), R2Q), bytes);
     }
     // 800 kbit/s are 100 000 bytes a second. An r2q of zero counts as 1.
-    for (r2q, quantum) in [(5, 20_000), (1, 100_000), (0, 100_000)] {
-        assert_eq!(Config { r2q, ..config.clone() }.quantum(BitRate::from_kbit_per_s(800)), quantum);
+    for (r2q, bytes) in [(5, 20_000), (1, 100_000), (0, 100_000)] {
+        assert_eq!(quantum(BitRate::from_kbit_per_s(800), r2q), bytes);
     }
 }
 
