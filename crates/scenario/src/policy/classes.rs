@@ -147,9 +147,11 @@ pub(super) fn scheduled(
         root.missing("class");
         return None;
     }
-    check_rates(&read, around)?;
-    let default = default_class(scheduler, &read)?;
-    let rules = rules_of(root, &read, ack.is_some())?;
+    // Each reports its own errors, so that all errors of a file are told at once.
+    let rates = check_rates(&read, around);
+    let default = default_class(scheduler, &read);
+    let rules = rules_of(root, &read, ack.is_some());
+    let ((), default, rules) = (rates?, default?, rules?);
     warn_of_the_unreached(&read, &rules, &default);
     let classes: Vec<Class> = read.iter().map(|(class, _)| class.clone()).collect();
     let queue = tree(&read, &classes, &rules, &default, around, root)?;

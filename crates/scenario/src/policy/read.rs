@@ -22,11 +22,12 @@ pub(super) fn policy(root: &Table<'_>, file: &str, line: LineOf) -> Option<Polic
     });
     let about: String = root.optional("about").unwrap_or_default();
     let (line, line_is_own) = chosen_line(root, line)?;
-    let (down, regulated) = match root.table("down") {
-        Some(table) => down::read(&table.open(&schema::DOWN), line)?,
-        None => (None, Regulated::default()),
+    let down = match root.table("down") {
+        Some(table) => down::read(&table.open(&schema::DOWN), line),
+        None => Some((None, Regulated::default())),
     };
-    let (around, place, Sharing { ack, classes, rules, kind, queue }) = upstream(root, line)?;
+    let up = upstream(root, line);
+    let ((down, regulated), (around, place, Sharing { ack, classes, rules, kind, queue })) = (down?, up?);
     let up = regulated.over(queue);
     queue::checked_at(root, "down", &up, &line.up_layer)?;
     Some(Policy {

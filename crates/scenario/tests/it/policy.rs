@@ -325,6 +325,24 @@ fn what_would_not_hold_is_said_with_its_numbers() {
     assert_eq!(headlines(alone.findings()), ["error: p.toml: missing key \"line\" at the top level"]);
 }
 
+/// Errors that do not follow from each other are told together, those of `[down]` too.
+#[test]
+fn all_errors_of_a_policy_are_told_at_once() {
+    let text = "[scheduler]\ndefault = \"nobody\"\n".to_owned()
+        + &class("a", "rate = \"60 %\"")
+        + &class("b", "rate = \"60 %\"")
+        + "[[rule]]\nclass = \"c\"\n[down]\nshare = \"120 %\"\n";
+    let report = Policy::parse("p.toml", &format!("{LINE}{text}"), None).expect_err(&text);
+    let expected = [
+        "error: p.toml:5:11: no class is called \"nobody\": its packets would have nowhere to go",
+        "error: p.toml:11:8: with class \"b\" 614.4 kbit/s are guaranteed, and the line has 512 kbit/s: the guarantees \
+         would not hold",
+        "error: p.toml:13:9: no class is called \"c\": its packets would have nowhere to go",
+        "error: p.toml:15:9: down.share: \"120 %\" is too large; a share of a whole is at most 100 %",
+    ];
+    assert_eq!(headlines(report.findings()), expected);
+}
+
 /// All that is said of the mistakes that would quietly cost what a policy is there for: file, line,
 /// key, and what would come of it.
 #[test]
