@@ -92,6 +92,8 @@ pub(crate) enum Kind {
     Other(&'static str, &'static [Kind]),
     /// Forms of [`Kind::Other`]: a number, with a point or without.
     Number,
+    /// This whole number alone.
+    Exactly(u64),
     /// A number of packets, in quotes.
     Packets,
     /// One of these words, in letters of any case.
@@ -135,6 +137,7 @@ impl Kind {
             Self::Tables(heading) => format!("list of tables, see {heading}"),
             Self::Other(words, _) => words.into(),
             Self::Number => "number".into(),
+            Self::Exactly(number) => format!("`{number}`"),
             Self::Packets => "number of packets".into(),
             Self::Words(words) => Self::Choice(words).describe(),
             Self::Matching(_) | Self::Bounded(_) | Self::Encapsulation => Self::Text.describe(),

@@ -362,7 +362,7 @@ fn the_documented_defaults_of_tcp_are_those_of_tcp() {
         .keys
         .iter()
         .filter_map(|key| match (key.fallback, key.kind) {
-            (Fallback::Value(text), Kind::Flag | Kind::Count | Kind::Other(..)) if text != "off" => {
+            (Fallback::Value(text), Kind::Flag | Kind::Count | Kind::Other(..)) if !matches!(text, "off" | "today") => {
                 Some(format!("{} = {text}\n", key.name))
             }
             (Fallback::Value(text), _) => Some(format!("{} = \"{text}\"\n", key.name)),

@@ -25,3 +25,14 @@ fn links_become_words() {
     assert_eq!(plain("see [queues](#queues)"), "see queues");
     assert_eq!(plain("`x` and [`kind`](#kind)"), "`x` and `kind`");
 }
+
+/// A year may stand without quotes, and no other number.
+#[test]
+fn the_schema_takes_an_era_as_a_text_and_as_a_number() {
+    let schema = scenario();
+    let tables = schema["$defs"].as_object().unwrap().values();
+    let eras: Vec<_> = tables.map(|table| &table["properties"]["era"]).filter(|era| !era.is_null()).collect();
+    assert_eq!(eras.len(), 1);
+    assert_eq!(eras[0]["anyOf"], serde_json::json!([{ "enum": ["today", "1999"] }, { "const": 1999 }]));
+    assert_eq!(eras[0]["default"], "today");
+}

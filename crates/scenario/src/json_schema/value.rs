@@ -19,6 +19,7 @@ pub(super) fn of(kind: Kind, linked: Linked<'_>) -> Value {
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Count => json!({ "type": "integer", "minimum": 0 }),
         Kind::Number => json!({ "type": "number", "minimum": 0 }),
+        Kind::Exactly(number) => json!({ "const": number }),
         Kind::Time => quantity(Quantity::Time),
         Kind::Rate => quantity(Quantity::Rate),
         Kind::Bytes => quantity(Quantity::Bytes),

@@ -12,7 +12,7 @@ pub(crate) static TCP: Section = Section {
     keys: &[
         Key::with_default(
             "era",
-            Kind::Choice(&["today", "1999"]),
+            Kind::Other("`\"today\"`, `\"1999\"` or `1999`", &[Kind::Choice(&["today", "1999"]), Kind::Exactly(1999)]),
             "today",
             "The stack whose defaults hold for the other keys: `today` is Linux 6 (the defaults below); `1999` is \
              Reno of RFC 2001 with \
