@@ -1,8 +1,9 @@
 //! Flows of UDP datagrams in a capture: rates, sizes, bursts, and the round trips of QUIC.
 //!
 //! A flow is two addresses and two ports; the side of its first packet is its opener. A burst is a run
-//! of datagrams of one direction, each within [`BURST_GAP`] of the preceding one. The peak rate is that
-//! of the fullest [`PEAK_SPAN`].
+//! of datagrams of one direction, each within [`BURST_GAP`] of the preceding one. The rate is that of
+//! all datagrams but the last, whose own interval the capture does not show: a steady stream of `n` datagrams
+//! has `n - 1` intervals. The peak rate is that of the fullest [`PEAK_SPAN`], and at least the rate.
 //!
 //! QUIC is recognised by a long header of version 1 or 2 (RFC 9000, section 17.2; RFC 9369). The spin
 //! bit of its short headers (section 17.4) changes once a round trip; the time between two changes in
@@ -70,7 +71,9 @@ pub struct Datagrams {
     pub sizes: Option<(u16, u16)>,
     /// Time from the first to the last.
     pub active: Duration,
-    /// IP bits in the fullest [`PEAK_SPAN`], as a rate.
+    /// IP bytes of the last.
+    pub last_ip_bytes: u64,
+    /// IP bits in the fullest [`PEAK_SPAN`], as a rate; at least the rate of all.
     pub peak_bps: f64,
     /// Bursts, single datagrams included.
     pub bursts: u64,
@@ -81,11 +84,11 @@ pub struct Datagrams {
 }
 
 impl Datagrams {
-    /// IP bits over the time from the first to the last datagram; `None` for a single time.
+    /// IP bits of all datagrams but the last over the time from the first to the last; `None` for a single time.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "statistics")]
     pub fn rate_bps(&self) -> Option<f64> {
-        (!self.active.is_zero()).then(|| self.ip_bytes as f64 * 8.0 / self.active.as_secs_f64())
+        (!self.active.is_zero()).then(|| (self.ip_bytes - self.last_ip_bytes) as f64 * 8.0 / self.active.as_secs_f64())
     }
 }
 
@@ -161,7 +164,8 @@ impl Half {
         let out = &mut self.out;
         let payload = packet.meta.payload_len();
         out.packets += 1;
-        out.ip_bytes += u64::from(packet.meta.ip_len);
+        out.last_ip_bytes = u64::from(packet.meta.ip_len);
+        out.ip_bytes += out.last_ip_bytes;
         let (least, most) = out.sizes.unwrap_or((payload, payload));
         out.sizes = Some((least.min(payload), most.max(payload)));
         let first = *self.first.get_or_insert(now);
@@ -182,7 +186,9 @@ impl Half {
 
     #[expect(clippy::cast_precision_loss, reason = "statistics")]
     fn finish(&self, is_quic: bool) -> Datagrams {
-        let peak_bps = self.fullest as f64 * 8.0 / PEAK_SPAN.as_secs_f64();
+        // Of a flow shorter than the span, and of one whose datagrams fit unevenly into it.
+        let fullest = self.fullest as f64 * 8.0 / PEAK_SPAN.as_secs_f64();
+        let peak_bps = self.out.rate_bps().map_or(fullest, |rate| fullest.max(rate));
         Datagrams { peak_bps, spin: if is_quic { self.spin.finish() } else { Spin::Absent }, ..self.out }
     }
 }
@@ -337,11 +343,31 @@ mod tests {
         }
         let flows = analysis.finish();
         let (voice, video) = (flows[0].up, flows[0].down);
-        assert!((voice.rate_bps().unwrap() / 75_200.0 - 1.0).abs() < 0.003, "{:?}", voice.rate_bps());
+        assert_eq!(voice.rate_bps(), Some(75_200.0));
         assert_eq!((voice.bursts, voice.longest_burst, voice.sizes), (500, 1, Some((160, 160))));
         assert_eq!((video.bursts, video.longest_burst, video.sizes), (30, 8, Some((400, 1_172))));
         // Three or four pictures in 100 ms.
         let picture = f64::from(7 * 1_200 + 428) * 8.0 / 0.1;
         assert!((3.0..=4.0).contains(&(video.peak_bps / picture).round()), "{}", video.peak_bps);
+    }
+
+    /// Six datagrams of 200 bytes, 20 ms apart: five intervals of 100 ms together. 200 bytes in 20 ms are 80 kbit/s.
+    #[test]
+    fn a_short_steady_stream_has_its_rate_as_its_peak() {
+        let short = |count: u64, gap: u64| {
+            let mut analysis = DatagramAnalysis::default();
+            for number in 0..count {
+                analysis.packet(at(number * gap), &parsed(false, 172), &[]);
+            }
+            let up = analysis.finish()[0].up;
+            (up.rate_bps(), up.peak_bps)
+        };
+        for count in [2, 3, 6, 13] {
+            assert_eq!(short(count, 20_000), (Some(80_000.0), 80_000.0), "{count} datagrams");
+        }
+        // Gaps of 30 ms are no part of 100 ms: the fullest holds four, 64 kbit/s, of a stream of 53.3 kbit/s.
+        let (rate, peak) = short(50, 30_000);
+        assert!((rate.unwrap() - 1_600.0 / 0.03).abs() < 1e-6 && (peak - 64_000.0).abs() < 1e-6, "{rate:?} {peak}");
+        assert_eq!(short(1, 1), (None, 16_000.0));
     }
 }
