@@ -3,7 +3,8 @@
 //! The grade has the thresholds of the DSLReports speed test (<https://www.dslreports.com/faq/17930>),
 //! which Waveform's test uses, too: the mean of the increases of the round-trip time by a download
 //! and by an upload. The increase of a phase is that of its median. Calls are judged by the E-model
-//! (ITU-T G.107) for G.711 in packets of 20 ms whose play-out buffer takes the 95th percentile.
+//! (ITU-T G.107) for G.711 in packets of 20 ms whose play-out buffer takes the 95th percentile, in the
+//! worse direction: what one of the two people hears. [`CallDelay`] has the sources of its delay.
 
 use serde::Serialize;
 
@@ -58,6 +59,18 @@ impl Grade {
     }
 }
 
+/// The source of the one-way delay of a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallDelay {
+    /// Measured one-way delays, of the direction with the lower rating.
+    OneWay,
+    /// The load has one direction, and so has the queue: half of the idle round-trip time and the whole increase.
+    LoadedDirection,
+    /// Half of the round-trip time: the load has both directions, and their queues are known together alone.
+    Half,
+}
+
 /// The round-trip time of a phase compared with the idle line.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Increase {
@@ -68,8 +81,12 @@ pub struct Increase {
     /// Increase from the idle median to the 99th percentile under load: about the time that a full
     /// queue takes.
     pub most_s: f64,
-    /// Transmission rating of a call beside the load, 0 to 100.
+    /// Transmission rating of a call beside the load, 0 to 100, in the worse direction.
     pub call_r: f64,
+    /// One-way delay of the call in that direction: its network delay, and the 20 ms of a packet.
+    pub call_delay_s: f64,
+    /// The source of that delay.
+    pub call_delay_from: CallDelay,
 }
 
 /// Working conditions of a line.
@@ -94,8 +111,8 @@ impl Conditions {
             return Self { target: None, grade: None, increases: Vec::new(), sentences: Vec::new() };
         };
         let usual = idle.probes[index].round_trip;
-        let of = |phase: &Phase| Some(increase(phase.load?, &usual?, phase.probes.get(index)?));
-        let increases: Vec<Increase> = measured.phases.iter().filter_map(of).flatten().collect();
+        let of = |phase: &Phase| increase(phase.load?, &usual?, phase, index);
+        let increases: Vec<Increase> = measured.phases.iter().filter_map(of).collect();
         let grade = grade(&increases);
         let mut sentences: Vec<String> = usual.iter().map(idle_in_words).collect();
         sentences.extend(increases.iter().map(in_words));
@@ -112,19 +129,69 @@ fn counted(measured: &Measurement) -> Option<usize> {
     (0..count).find(|index| measured.phases.iter().all(|phase| phase.probes[*index].round_trip.is_some()))
 }
 
-fn increase(load: Direction, idle: &Delays, series: &Series) -> Option<Increase> {
+fn increase(load: Direction, idle: &Delays, phase: &Phase, index: usize) -> Option<Increase> {
+    let series = phase.probes.get(index)?;
     let loaded = series.round_trip?;
     let Estimate { value, low, high } = loaded.p50_s;
     let base = idle.p50_s;
-    #[expect(clippy::cast_precision_loss, reason = "numbers of probes")]
-    let loss = series.lost as f64 / (series.lost + loaded.count) as f64;
-    let path = voice::Path { delay_s: 0.020 + loaded.p95_s / 2.0, loss, burst_ratio: 1.0 };
+    // A probe over ICMP has no delays of one direction; one over UDP beside it may.
+    let alike = |other: &&Series| other.subject.code_point == series.subject.code_point;
+    let call = std::iter::once(series)
+        .chain(phase.probes.iter().filter(alike))
+        .find_map(one_way)
+        .unwrap_or_else(|| of_round_trips(load, idle, &loaded, series));
     Some(Increase {
         load,
         increase_s: Estimate { value: value - base.value, low: low - base.high, high: high - base.low },
         most_s: loaded.p99_s - base.value,
-        call_r: voice::r_factor(&Codec::G711, &path),
+        call_r: call.rating,
+        call_delay_s: call.delay_s,
+        call_delay_from: call.from,
     })
+}
+
+/// A call beside the load, in the worse direction.
+struct Call {
+    rating: f64,
+    delay_s: f64,
+    from: CallDelay,
+}
+
+impl Call {
+    /// G.711 in packets of 20 ms, whose play-out buffer takes all of `network_s`.
+    fn new(network_s: f64, loss: f64, from: CallDelay) -> Self {
+        let delay_s = 0.020 + network_s;
+        let path = voice::Path { delay_s, loss, burst_ratio: 1.0 };
+        Self { rating: voice::r_factor(&Codec::G711, &path), delay_s, from }
+    }
+}
+
+/// By the one-way delays of a series. A loss counts in both directions, unless it is known to be of one.
+fn one_way(series: &Series) -> Option<Call> {
+    let (up, down, answered) = (series.up?, series.down?, series.round_trip?.count);
+    let in_direction = |delays: Delays, elsewhere: Option<u64>| {
+        let lost = series.lost.saturating_sub(elsewhere.unwrap_or(0));
+        Call::new(delays.p95_s, share(lost, series.lost + answered), CallDelay::OneWay)
+    };
+    let calls = [in_direction(up, series.lost_down), in_direction(down, series.lost_up)];
+    calls.into_iter().min_by(|a, b| a.rating.total_cmp(&b.rating))
+}
+
+/// By round-trip times.
+fn of_round_trips(load: Direction, idle: &Delays, loaded: &Delays, series: &Series) -> Call {
+    let (half, added) = (loaded.p95_s / 2.0, loaded.p95_s - idle.p50_s.value);
+    let (delay, from) = match load {
+        Direction::Download | Direction::Upload => {
+            (half.max(idle.p50_s.value / 2.0 + added), CallDelay::LoadedDirection)
+        }
+        Direction::Both => (half, CallDelay::Half),
+    };
+    Call::new(delay, share(series.lost, series.lost + loaded.count), from)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "numbers of probes")]
+fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole as f64
 }
 
 /// Of downloads and uploads alone; of both at a time where there is nothing else.
@@ -150,7 +217,11 @@ fn in_words(increase: &Increase) -> String {
         Direction::Both => "A download and an upload together add",
     };
     let Estimate { value, low, high } = increase.increase_s;
-    let call = voice::satisfaction(increase.call_r);
+    let half = match increase.call_delay_from {
+        CallDelay::Half => ", if half of the round trip is each way",
+        CallDelay::OneWay | CallDelay::LoadedDirection => "",
+    };
+    let call = format!("{}{half}", voice::satisfaction(increase.call_r));
     // An interval that contains zero shows no increase.
     if low <= 0.0 && value < 0.005 {
         return format!("{load} no delay that can be measured; a call next to it: {call}.");
@@ -246,8 +317,55 @@ mod tests {
         let upload = &conditions.increases[1].increase_s;
         assert!((upload.value - 0.2).abs() < 1e-9 && (upload.low - 0.198).abs() < 1e-9, "{upload:?}");
         assert!(conditions.sentences[2].starts_with("An upload adds 200 ms (198 ms to 202 ms)"), "{conditions:?}");
-        assert!(conditions.sentences[3].contains("not recommended"), "{conditions:?}");
+        assert!(conditions.sentences[3].ends_with("not recommended, if half of the round trip is each way."));
+        // 95th percentiles of 36 and of 264 ms (both 2400) where the idle line has 20: half of these, and the rest.
+        let delays: Vec<(f64, CallDelay)> =
+            conditions.increases.iter().map(|increase| (increase.call_delay_s, increase.call_delay_from)).collect();
+        let expected =
+            [(0.046, CallDelay::LoadedDirection), (0.274, CallDelay::LoadedDirection), (1.220, CallDelay::Half)];
+        assert!(delays.iter().zip(expected).all(|(a, b)| (a.0 - b.0).abs() < 1e-9 && a.1 == b.1), "{delays:?}");
         let idle = Measurement { phases: measured.phases[..1].to_vec(), ..measured };
         assert_eq!(Conditions::of(&idle).grade, None);
+    }
+
+    fn delays(median_s: f64, p95_s: f64) -> Delays {
+        let p50_s = Estimate { value: median_s, low: median_s, high: median_s };
+        let (min_s, p99_s, max_s, mean_s) = (median_s, p95_s, p95_s, median_s);
+        Delays { count: 99, min_s, p50_s, p95_s, p99_s, max_s, mean_s, jitter_s: 0.0 }
+    }
+
+    /// An upload whose packets wait until they are 428 ms on the way up, and 10 ms on the way down: a call has 448 ms
+    /// with the 20 ms of its packet, R 58.4 by G.107. With half of the round trip it had 239 ms, R 81.
+    #[test]
+    fn a_queue_in_one_direction_delays_a_call_by_all_of_it() {
+        let idle = delays(0.020, 0.020);
+        let mut loaded = phase(Some(Direction::Upload), 0.438);
+        loaded.probes.remove(0);
+        loaded.probes[0].lost = 0;
+        loaded.probes[0].round_trip = Some(delays(0.438, 0.438));
+        let call = |phase: &Phase| {
+            let increase = increase(phase.load.unwrap(), &idle, phase, 0).unwrap();
+            let sentence = in_words(&increase);
+            ((increase.call_delay_s * 1e6).round() / 1e6, increase.call_delay_from, increase.call_r, sentence)
+        };
+        let (delay, from, rating, sentence) = call(&loaded);
+        assert_eq!((delay, from), (0.448, CallDelay::LoadedDirection));
+        assert!((rating - 58.0).abs() < 1.0, "{rating}");
+        assert!(sentence.ends_with("a call next to it: nearly all users dissatisfied."), "{sentence}");
+        // Measured delays of a second series of the same code point, and of both directions.
+        loaded.load = Some(Direction::Both);
+        assert_eq!(call(&loaded).1, CallDelay::Half);
+        let mut second = loaded.probes[0].clone();
+        (second.up, second.down) = (Some(delays(0.400, 0.428)), Some(delays(0.010, 0.010)));
+        second.subject.code_point = 46;
+        loaded.probes.push(second);
+        assert_eq!(call(&loaded).1, CallDelay::Half, "its delays are those of another class");
+        loaded.probes[1].subject.code_point = 0;
+        let measured = call(&loaded);
+        assert_eq!((measured.0, measured.1, measured.2), (0.448, CallDelay::OneWay, rating));
+        // Every second packet is lost on the way down, where there is no delay: the worse direction decides.
+        (loaded.probes[1].lost, loaded.probes[1].lost_up, loaded.probes[1].lost_down) = (99, Some(0), Some(99));
+        let lossy = call(&loaded);
+        assert_eq!((lossy.0, lossy.1), (0.030, CallDelay::OneWay));
     }
 }
