@@ -59,34 +59,53 @@ impl FromNode for Capacity {
     }
 }
 
+/// A number of packets, or the time in which they depart.
+#[derive(Clone, Copy, Debug)]
+enum Packets {
+    Counted(PacketCount),
+    Time(Duration),
+}
+
+impl FromNode for Packets {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match Capacity::from_value(value) {
+            Ok(Capacity::Time(span)) => Ok(Self::Time(span)),
+            _ => PacketCount::from_value(value).map(Self::Counted),
+        }
+    }
+
+    fn from_default(text: &'static str) -> Self {
+        Self::from_value(&Value::String(text.into())).expect("the schema's defaults parse")
+    }
+}
+
 /// The capacity at `key`, or its default. `None` if it is wrong, which is then in the report.
 pub(crate) fn limit(table: &Table<'_>, key: &'static str, wire: &Wire) -> Option<Limit> {
     match table.get(key)? {
         Capacity::Counted(limit) => Some(limit),
-        Capacity::Time(span) => {
-            let limit = wire.bytes_in(span);
-            if limit.is_none() {
-                let message = format!("{}: {span} of a link without a rate has no size", table.path(key));
-                table.error(key, message, Some("give the link a rate, or the limit in packets or bytes".into()));
-            }
-            limit.map(Limit::Wire)
-        }
+        Capacity::Time(span) => bytes_in(table, key, wire, span).map(Limit::Wire),
     }
 }
 
 /// The number of packets at `key`, or its default; a time is as many packets of `largest` as depart in it, at
 /// least one. `None` if it is wrong, which is then in the report.
 pub(crate) fn packets(table: &Table<'_>, key: &'static str, wire: &Wire, largest: ByteCount) -> Option<PacketCount> {
-    match limit(table, key, wire)? {
-        Limit::Packets(packets) => Some(packets),
-        Limit::Wire(bytes) => {
+    match table.get(key)? {
+        Packets::Counted(packets) => Some(packets),
+        Packets::Time(span) => {
+            let bytes = bytes_in(table, key, wire, span)?;
             let packets = bytes.as_u64() / wire.layer.on_wire(largest).as_u64().max(1);
             Some(PacketCount::new(packets.max(1)))
         }
-        Limit::Bytes(_) | Limit::Cells(_) => {
-            let hint = "such as \"127 packets\" or \"100 ms\"".to_owned();
-            table.error(key, format!("{}: neither packets nor a time", table.path(key)), Some(hint));
-            None
-        }
     }
+}
+
+/// The bytes that depart in `span`, the value at `key`.
+fn bytes_in(table: &Table<'_>, key: &'static str, wire: &Wire, span: Duration) -> Option<WireBytes> {
+    let bytes = wire.bytes_in(span);
+    if bytes.is_none() {
+        let message = format!("{}: {span} of a link without a rate has no size", table.path(key));
+        table.error(key, message, Some("give the link a rate, or the limit in packets or bytes".into()));
+    }
+    bytes
 }
