@@ -41,7 +41,7 @@ pub(crate) struct OnLine {
     /// Name of a built-in policy, or a file
     pub(crate) policy: String,
 
-    /// Upstream rate in place of the file's line
+    /// Upstream rate in place of the file's line; with --down and --link
     #[arg(long, value_name = "RATE", requires = "down")]
     pub(crate) up: Option<BitRate>,
 
@@ -58,10 +58,6 @@ impl OnLine {
     /// The policy on the line of the command, or on its own line. Rates for a set-up are never
     /// guessed.
     pub(crate) fn load_for_a_line(&self, reading: Reading) -> Result<Policy> {
-        if self.up.is_some() && self.link.is_none() {
-            let failure = Failure::new("a line without its encapsulation");
-            return Err(failure.hint("--link names it; lastmile overhead lists those there are"));
-        }
         if self.up.is_none() && ready::text(&self.policy).is_some_and(|text| !text.contains("[line]")) {
             let failure = Failure::new(format_args!("the policy \"{}\" has no line of its own", self.policy));
             return Err(failure.hint("--up, --down and --link say which it is"));
@@ -76,10 +72,14 @@ impl OnLine {
         rates.chain(self.link.clone().map(|link| ("link", link))).collect()
     }
 
-    /// The policy on the line of the command, or else on `line`.
+    /// The policy on the line of the command, or else on `line`. An encapsulation is never guessed.
     fn load_as(&self, line: LineOf, reading: Reading) -> Result<Policy> {
-        let line = match (self.up, self.down) {
-            (Some(up), Some(down)) => LineOf::Caller(self::line(up, down, self.link.as_deref().unwrap_or(EXAMPLE.2))?),
+        let line = match (self.up, self.down, &self.link) {
+            (Some(up), Some(down), Some(link)) => LineOf::Caller(self::line(up, down, link)?),
+            (Some(_), Some(_), None) => {
+                let failure = Failure::new("a line without its encapsulation");
+                return Err(failure.hint("--link names it; lastmile overhead lists those there are"));
+            }
             _ => line,
         };
         Policy::load_as(&self.policy, None, line, reading).map_err(Failure::Report)

@@ -117,3 +117,16 @@ fn a_ready_policy_is_read_by_its_name_and_by_its_file() {
         assert!(on_a_line.contains("line: 256 kbit/s up, 1 Mbit/s down\non the wire: "), "{on_a_line}");
     }
 }
+
+/// An encapsulation is never guessed, by `show` and `check` as little as by `tc` and `shape`.
+#[test]
+fn a_line_of_the_command_has_an_encapsulation() {
+    let scratch = Scratch::new();
+    for command in ["policy show", "policy check", "tc"] {
+        let told = scratch.run(&format!("lastmile {command} adsl-optimizer --up '10 Mbit/s' --down '50 Mbit/s'"));
+        assert_eq!((told.code, told.stdout.as_str()), (2, ""), "{command}");
+        let expected = "error: a line without its encapsulation\nhint: --link names it; lastmile overhead lists those \
+                        there are\n";
+        assert_eq!(told.stderr, expected, "{command}");
+    }
+}
