@@ -16,7 +16,7 @@ use crate::commands::leftovers;
 use crate::failure::{Exit, Result};
 use crate::printer::Printer;
 
-/// The kernel's HTB is accurate to 1e-4; a busy machine is less so.
+/// The deviation of a rate that `--verify` allows. The kernel's HTB is accurate to 1e-4; a busy machine is less so.
 const ALLOWED: f64 = 1e-3;
 
 /// Removes the set-up.
@@ -75,9 +75,32 @@ pub(super) fn run(arguments: &Arguments, plan: &Plan, printer: &mut Printer) -> 
         }
     };
     report(arguments, &verified, &measured, printer)?;
-    let holds = verified.findings.iter().all(|finding| finding.ok)
-        && measured.iter().all(|measured| measured.deviation().abs() < ALLOWED);
-    Ok(if holds { Exit::Done } else { Exit::No })
+    match difference(&verified, &measured) {
+        Some(words) => {
+            printer.talk(&words);
+            Ok(Exit::No)
+        }
+        None => Ok(Exit::Done),
+    }
+}
+
+/// Whether a size is measured as it is wanted.
+fn holds(measured: &Measured) -> bool {
+    measured.deviation().abs() < ALLOWED
+}
+
+/// The number of differences in a line; `None` without any.
+fn difference(verified: &Verified, measured: &[Measured]) -> Option<String> {
+    let values = verified.findings.iter().filter(|finding| !finding.ok).count();
+    let sizes = measured.iter().filter(|measured| !holds(measured)).count();
+    let of_values = format!("{values} of {} values differ from the policy", verified.findings.len());
+    let of_sizes = format!("{sizes} of {} sizes deviate by {} % or more", measured.len(), ALLOWED * 100.0);
+    match (values, sizes) {
+        (0, 0) => None,
+        (_, 0) => Some(of_values),
+        (0, _) => Some(of_sizes),
+        _ => Some(format!("{of_values}; {of_sizes}")),
+    }
 }
 
 /// Rates of packets of every informative size.
@@ -139,7 +162,7 @@ fn report(arguments: &Arguments, verified: &Verified, measured: &[Measured], pri
     if measured.is_empty() {
         return Ok(());
     }
-    let names = ["size", "wire", "wanted/s", "measured/s", "deviation"];
+    let names = ["size", "wire", "wanted/s", "measured/s", "deviation", "ok"];
     let mut table = Table::new(names.map(|name| (name, Kind::Number)));
     for one in measured {
         table.row([
@@ -148,8 +171,37 @@ fn report(arguments: &Arguments, verified: &Verified, measured: &[Measured], pri
             format!("{:.4}", one.wanted),
             format!("{:.4}", one.measured),
             format!("{:+.1e}", one.deviation()),
+            if holds(one) { "yes" } else { "NO" }.to_owned(),
         ]);
     }
     printer.data(&format!("\n{}", table.render_within(printer.width())))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1000 packets a second are wanted: 1001 are a thousandth more, and 1000.9 are less than that.
+    #[test]
+    fn what_differs_is_counted_in_a_line() {
+        let size = |measured| Measured { size: 100, wire: 138, wanted: 1000.0, measured, packets: 2500 };
+        let finding = |ok| Finding {
+            name: "class ack".to_owned(),
+            key: "rate".to_owned(),
+            wanted: "1".to_owned(),
+            found: None,
+            ok,
+        };
+        let verified =
+            |oks: &[bool]| Verified { findings: oks.iter().map(|ok| finding(*ok)).collect(), fallbacks: Vec::new() };
+        let told = |oks: &[bool], rates: &[f64]| {
+            difference(&verified(oks), &rates.iter().map(|rate| size(*rate)).collect::<Vec<_>>())
+        };
+        assert_eq!(told(&[true, true], &[1000.9, 999.1]), None);
+        assert_eq!(told(&[true], &[1000.9, 1001.1, 998.0]).unwrap(), "2 of 3 sizes deviate by 0.1 % or more");
+        assert_eq!(told(&[false, true], &[]).unwrap(), "1 of 2 values differ from the policy");
+        let both = "1 of 1 values differ from the policy; 1 of 1 sizes deviate by 0.1 % or more";
+        assert_eq!(told(&[false], &[f64::NAN]).unwrap(), both);
+    }
 }
