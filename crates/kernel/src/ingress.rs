@@ -44,7 +44,7 @@ fn every_packet(about: &str, action: &str, values: &[(&'static str, Value)]) -> 
         about: vec![about.to_owned()],
         first: filter("matchall", ""),
         then: vec![],
-        lacking: "the matchall classifier".to_owned(),
+        lacking: "the matchall classifier: u32 takes its place".to_owned(),
         otherwise: vec![Step::run("", filter("u32", "match u32 0 0"))],
     }
 }

@@ -272,6 +272,7 @@ impl Error {
             Self::NoNamespace { name } => {
                 Some(format!("`ip netns list` shows those that there are, `ip netns add {name}` makes one"))
             }
+            Self::Tool { command, message } => lacking(command, message),
             Self::Taken { device, .. } => Some(format!("`tc qdisc del dev {device} root` takes it away")),
             Self::Command { command, .. } if command == "tc" || command == "ip" => {
                 Some("tc and ip are those of iproute2".to_owned())
@@ -288,6 +289,28 @@ impl Error {
             _ => Self::System { what, source },
         }
     }
+}
+
+/// The queueing disciplines that a set-up asks for without a choice, and what has the name of its option.
+const DISCIPLINES: [&str; 4] = ["cake", "hfsc", "htb", "prio"];
+
+/// What a kernel or a tc(8) lacks that does not know a queueing discipline, and what to use in its place.
+fn lacking(command: &str, message: &str) -> Option<String> {
+    let kind = DISCIPLINES.into_iter().find(|kind| command.split(' ').any(|word| word == *kind))?;
+    let lacks = if message.contains("qdisc kind is unknown") {
+        format!("this kernel has no {kind}: CONFIG_NET_SCH_{}, or `modprobe sch_{kind}`", kind.to_uppercase())
+    } else if message.contains("Unknown qdisc") {
+        format!("this tc knows no {kind}: a later iproute2 does")
+    } else {
+        return None;
+    };
+    let instead = match kind {
+        "cake" => {
+            "; or the policy fq-codel-sqm, which needs HTB and FQ-CoDel, or `lastmile shape`, which needs neither"
+        }
+        _ => "; or `lastmile shape`, which needs none of the kernel's shapers",
+    };
+    Some(lacks + instead)
 }
 
 /// The way to end the process that has an interface.
@@ -313,5 +336,31 @@ pub trait Context<T> {
 impl<T> Context<T> for io::Result<T> {
     fn context<S: Into<String>>(self, what: impl FnOnce() -> S) -> Result<T, Error> {
         self.map_err(|source| Error::system(what(), source))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Words of tc of iproute2 6.1, without the modules, and of one older than CAKE.
+    #[test]
+    fn a_missing_discipline_has_a_remedy() {
+        let hint = |command: &str, message: &str| {
+            Error::Tool { command: command.to_owned(), message: message.to_owned() }.hint()
+        };
+        let cake = "tc qdisc add dev eth0 root handle 1a57: cake bandwidth 486400bit diffserv3";
+        let unknown = "Error: Specified qdisc kind is unknown.";
+        assert_eq!(
+            hint(cake, unknown).unwrap(),
+            "this kernel has no cake: CONFIG_NET_SCH_CAKE, or `modprobe sch_cake`; or the policy fq-codel-sqm, which \
+             needs HTB and FQ-CoDel, or `lastmile shape`, which needs neither"
+        );
+        let old = "Unknown qdisc \"cake\", hence option \"bandwidth\" is unparsable";
+        assert!(hint(cake, old).unwrap().starts_with("this tc knows no cake: a later iproute2 does; or the policy"));
+        let htb = "tc qdisc add dev eth0 root handle 1a57: stab linklayer atm overhead 26 htb default 10";
+        assert!(hint(htb, unknown).unwrap().starts_with("this kernel has no htb: CONFIG_NET_SCH_HTB,"));
+        assert_eq!(hint(cake, "Error: Exclusivity flag on, cannot modify."), None);
+        assert_eq!(hint("tc class add dev eth0 parent 1a57:", unknown), None);
     }
 }
