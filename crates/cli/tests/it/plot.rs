@@ -71,6 +71,21 @@ fn folders_of_results_are_columns_or_curves_of_common_panels() {
     );
 }
 
+/// As `compare` takes them: curves of one list, of labelled names, and of two options.
+#[test]
+fn policies_may_be_a_list() {
+    let scratch = Scratch::new();
+    let drawn = |policies: &str| {
+        let plot = format!("lastmile plot {SHORT} {policies} --panel 'Goodput of download' --out a.svg");
+        String::from_utf8(made(&scratch, &plot, "a.svg")).unwrap()
+    };
+    let list = drawn("--policy none,cake");
+    assert!(list.contains(">none<") && list.contains(">cake<"), "{list:.600}");
+    assert_eq!(list, drawn("--policy none --policy cake"));
+    let labelled = drawn("--policy 'as it is=none,with CAKE=cake'");
+    assert!(labelled.contains(">as it is<") && labelled.contains(">with CAKE<"), "{labelled:.600}");
+}
+
 #[test]
 fn a_capture_has_panels_of_its_own() {
     let scratch = Scratch::new();

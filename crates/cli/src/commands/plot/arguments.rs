@@ -34,9 +34,9 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["out", "panel"])]
     pub(super) list: bool,
 
-    /// Policy of a curve: a built-in one, a file, or none for the line's own queues, perhaps with
-    /// a label, such as "no remedy=none"; may be given several times
-    #[arg(long, value_name = "[LABEL=]NAME", conflicts_with = "together")]
+    /// Policies, each a curve: built-in ones, files, or none for the line's own queues, perhaps with
+    /// a label, such as "no remedy=none"; a list, and may be given several times
+    #[arg(long, value_name = "[LABEL=]NAME,...", value_delimiter = ',', conflicts_with = "together")]
     pub(super) policy: Vec<String>,
 
     /// Draw all inputs as curves in common panels
