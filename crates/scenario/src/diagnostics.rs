@@ -294,6 +294,16 @@ impl Report {
         self
     }
 
+    /// This report with `hint` at its last finding about the file, in place of one that it may have.
+    #[must_use]
+    pub fn hinted(mut self, hint: &str) -> Self {
+        let about_the_file = |finding: &&mut Diagnostic| !matches!(finding.place, Place::Argument { .. });
+        if let Some(last) = self.findings.iter_mut().rfind(about_the_file) {
+            last.hint = Some(hint.to_owned());
+        }
+        self
+    }
+
     /// The findings that `other` does not have.
     #[must_use]
     pub fn beyond(&self, other: &Self) -> Self {

@@ -102,7 +102,13 @@ pub fn plan(
         let why = rows.words(row);
         for (number, variant) in over_seeds(choice, file, &row.variant).into_iter().enumerate() {
             // The file without the row's changes is valid, so the error is in this row.
-            let scenario = load(&variant.overrides).map_err(|report| report.within(&why))?;
+            let scenario = load(&variant.overrides).map_err(|report| {
+                let report = report.within(&why);
+                match rows.whole_table(row) {
+                    Some(hint) => report.hinted(&hint),
+                    None => report,
+                }
+            })?;
             scenario.needs_traffic(name)?;
             if number == 0 {
                 warn(&scenario.warnings().beyond(file.warnings()).within(&why));

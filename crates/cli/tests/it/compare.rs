@@ -268,3 +268,69 @@ fn policies_and_values_make_a_grid_with_seeds() {
     assert!(scratch.path.join("grid/fifo--2-Mbit-s/summary.json").exists());
     assert!(scratch.path.join("grid/report.html").exists());
 }
+
+/// A line with this buffer and this limiter upstream, as detection writes it.
+fn detected(unit: &str, limiter: &serde_json::Value) -> String {
+    use serde_json::json;
+    let exactly = |value: f64| json!({ "value": value, "low": value, "high": value });
+    let candidate = |preset: &str, overhead: i32, framing: &str, rate: f64| {
+        json!({ "presets": [preset], "overhead_bytes": overhead, "minimum_bytes": 0, "framing": framing,
+                "probability": 1.0, "gross_bps": exactly(rate) })
+    };
+    // 21.3 full packets are 31 950 bytes, or over ATM (RFC 2684) 32 cells each.
+    let buffer = json!({ "bytes": exactly(31_950.0), "packets": exactly(21.3), "wait_s": exactly(0.3), "unit": unit });
+    let side = |rate: f64, limiter: &serde_json::Value, (preset, overhead, framing): (&str, i32, &str)| {
+        json!({ "encapsulation": { "verdict": "sure", "candidates": [candidate(preset, overhead, framing, rate)] },
+                "ip_bps": exactly(rate * 0.88), "gross_bps": exactly(rate), "limiter": limiter, "buffer": buffer,
+                "loss_share": null, "others_share": null })
+    };
+    let link = if unit == "wire_bytes" { ("pppoa-vcmux", 10, "atm") } else { ("bridged-ptm", 22, "ptm") };
+    let line = json!({ "kind": "line" });
+    let detection = json!({ "mtu_bytes": 1500, "idle_rtt_s": exactly(0.02), "down": side(8e6, &line, link),
+                            "up": side(1e6, limiter, link), "took_s": 100.0, "warnings": [] });
+    lastmile_measure::detect::scenario::scenario(&serde_json::from_value(detection).unwrap(), "line")
+}
+
+/// The commands of the guide *Detecting a line*, and what a `--vary` of the kind alone is told.
+#[test]
+fn what_detection_writes_can_be_compared() {
+    use serde_json::json;
+    let exactly = |value: f64| json!({ "value": value, "low": value, "high": value });
+    let bucket = exactly(20_000.0);
+    let shaper = json!({ "kind": "shaper", "bucket_bytes": bucket, "burst_bps": null });
+    let policer = json!({ "kind": "policer", "bucket_bytes": bucket });
+    let line = json!({ "kind": "line" });
+    let files = [
+        ("bytes", &line, "31950 B"),
+        ("wire_bytes", &line, "682 cells"),
+        ("packets", &line, "21 packets"),
+        ("bytes", &shaper, "kind = \"tbf\""),
+        ("bytes", &policer, "kind = \"policer\""),
+    ];
+    for (unit, limiter, part) in files {
+        let scratch = Scratch::new();
+        let text = detected(unit, limiter);
+        assert!(text.contains(part), "{text}");
+        std::fs::write(scratch.path.join("line.toml"), &text).unwrap();
+        let compare = "lastmile compare line.toml --duration '22 s'";
+        for options in ["", "--policy none,fifo,cake", "--set 'access.up.rate=900 kbit/s'"] {
+            let told = scratch.run(&format!("{compare} {options}"));
+            assert_eq!((told.code, told.stderr.as_str()), (0, ""), "{unit} {limiter} {options}");
+        }
+        let queues = r#"'access.up.queue={ kind = "fifo", limit = "31950 B" },{ kind = "fq-codel" }'"#;
+        let told = scratch.run(&format!("{compare} --vary {queues}"));
+        assert_eq!((told.code, told.stderr.as_str()), (0, ""), "{unit} {limiter}");
+        let kinds = scratch.run(&format!("{compare} --vary access.up.queue.kind=fifo,fq-codel"));
+        let hint = |kind: &str| {
+            format!(
+                "\nhint: the other keys are those of the file's kind; --vary 'access.up.queue={{ kind = \"{kind}\" \
+                 }},...' replaces the whole table, each value with keys of its own\n"
+            )
+        };
+        match (unit, limiter == &line) {
+            ("packets", true) => assert_eq!(kinds.code, 0, "{}", kinds.stderr),
+            (_, true) => assert!(kinds.code == 2 && kinds.stderr.ends_with(&hint("fq-codel")), "{}", kinds.stderr),
+            _ => assert!(kinds.code == 2 && kinds.stderr.ends_with(&hint("fifo")), "{}", kinds.stderr),
+        }
+    }
+}

@@ -95,6 +95,17 @@ impl Rows {
         let pairs = self.what.iter().zip(&row.values).map(|(what, value)| format!("{what} \"{value}\""));
         pairs.collect::<Vec<_>>().join(", ")
     }
+
+    /// Of a row with another `kind` of a table: how to give that kind keys of its own. The file's are those of its
+    /// kind, such as a limit in bytes where another counts packets.
+    pub(super) fn whole_table(&self, row: &Row) -> Option<String> {
+        let of_kind = |(what, value): (&String, &String)| Some((what.strip_suffix(".kind")?.to_owned(), value.clone()));
+        let (table, kind) = self.what.iter().zip(&row.values).find_map(of_kind)?;
+        Some(format!(
+            "the other keys are those of the file's kind; --vary '{table}={{ kind = \"{kind}\" }},...' replaces the \
+             whole table, each value with keys of its own"
+        ))
+    }
 }
 
 /// A column in which rows differ, and its values.
