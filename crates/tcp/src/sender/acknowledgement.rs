@@ -321,7 +321,9 @@ impl Sender {
         let Some(probe) = self.repair.probe else { return };
         match probe.answer(self.flight.una(), duplicate) {
             ProbeAnswer::Pending => return,
-            ProbeAnswer::RepairedLoss if self.repair.is_open() => {
+            // The last octet below the end of the probe was lost.
+            ProbeAnswer::RepairedLoss if self.repair.is_open() && self.ecn.allows_reduction(probe.end - 1) => {
+                self.ecn.on_reduction(self.flight.max());
                 self.congestion.on_repaired_loss(config, u32::from(self.mss));
             }
             ProbeAnswer::RepairedLoss | ProbeAnswer::Over => {}

@@ -57,6 +57,8 @@ impl Sender {
             && !self.congestion.is_model()
         {
             self.stats.ecn_reductions += 1;
+            // A mark is proof of congestion (Linux: `tcp_enter_cwr`).
+            self.repair.undo = None;
             self.congestion.on_ecn_echo(config, u32::from(self.mss));
         }
     }

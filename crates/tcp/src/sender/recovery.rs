@@ -57,6 +57,7 @@ impl Sender {
         let reduce = self.ecn.allows_reduction(una);
         if reduce {
             self.keep_for_undo(config);
+            self.ecn.on_reduction(max);
         }
         let flight = self.repair.flight_size(max - una);
         // Little is in flight in the repair after a timeout. And as in Linux: octets SACKed above a segment
@@ -141,6 +142,7 @@ impl Sender {
     #[cold]
     pub(super) fn undo_repair(&mut self, undo: Undo) {
         self.congestion.restore(undo.cwnd, undo.ssthresh);
+        self.ecn.on_undo();
         self.repair.forget_limited_transmit();
         if self.repair.is_open() {
             return;

@@ -30,10 +30,13 @@ impl Sender {
         let (una, max) = (self.flight.una(), self.flight.max());
         let flight = u32::try_from(max - una).unwrap_or(u32::MAX);
         let recovering = self.repair.in_recovery();
-        if first && !recovering {
+        // RFC 3168, section 6.1.2: a mark of this window of data has reduced the threshold already.
+        let reduce = first && self.ecn.allows_reduction(una);
+        if reduce && !recovering {
             self.keep_for_undo(config);
         }
-        self.congestion.on_timeout(config, flight, mss, first, recovering);
+        self.ecn.on_reduction(max);
+        self.congestion.on_timeout(config, flight, mss, reduce, recovering);
         self.repair.on_timeout(max, config.repair.frto);
         self.urgent = None;
         self.rtt.abandon_timed_segment();

@@ -332,16 +332,16 @@ impl Congestion {
         });
     }
 
-    /// The retransmission timer expired. `first`: for the first time on this segment. `recovering`: during
-    /// fast recovery.
-    pub(crate) fn on_timeout(&mut self, config: &Config, flight: u32, mss: u32, first: bool, recovering: bool) {
+    /// The retransmission timer expired. `reduce`: for the first time on this segment, and no reduction has
+    /// answered this window of data. `recovering`: during fast recovery.
+    pub(crate) fn on_timeout(&mut self, config: &Config, flight: u32, mss: u32, reduce: bool, recovering: bool) {
         if self.keeps_window() {
             self.set_cwnd(mss);
             return;
         }
         // RFC 5681, section 3.1: ssthresh is held when the timer has already retransmitted the segment.
         // Linux reduces a window once for each repair.
-        if first && !(recovering && config.variant == Variant::Cubic) {
+        if reduce && !(recovering && config.variant == Variant::Cubic) {
             let reduced = self.reduced(config, flight, mss, LossKind::Timeout);
             // Section 3.1 says "no more than": segments that duplicate ACKs released in recovery show no
             // larger capacity.
