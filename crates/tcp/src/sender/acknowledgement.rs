@@ -322,7 +322,7 @@ impl Sender {
         match probe.answer(self.flight.una(), duplicate) {
             ProbeAnswer::Pending => return,
             // The last octet below the end of the probe was lost.
-            ProbeAnswer::RepairedLoss if self.repair.is_open() && self.ecn.allows_reduction(probe.end - 1) => {
+            ProbeAnswer::RepairedLoss if self.repair.is_open() && self.may_reduce(probe.end - 1) => {
                 self.ecn.on_reduction(self.flight.max());
                 self.congestion.on_repaired_loss(config, u32::from(self.mss));
             }

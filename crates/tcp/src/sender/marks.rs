@@ -49,6 +49,13 @@ impl Sender {
         marks
     }
 
+    /// The loss of the octet `lost` may reduce the window. RFC 3168, section 6.1.2: a reduction for a mark answers the
+    /// losses of its window of data. RFC 8257, section 3.5: not where marks are counted, since the reduction for them
+    /// is less (Linux: `dctcp_react_to_loss`).
+    pub(super) fn may_reduce(&self, lost: u64) -> bool {
+        self.congestion.counts_marks() || self.ecn.allows_reduction(lost)
+    }
+
     /// An acknowledgement reports congestion: one reduction for each window of data.
     #[cold]
     pub(super) fn on_ecn_echo(&mut self, config: &Config) {

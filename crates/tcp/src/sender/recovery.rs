@@ -54,7 +54,7 @@ impl Sender {
         self.stats.fast_retransmits += 1;
         let (una, max, mss) = (self.flight.una(), self.flight.max(), u32::from(self.mss));
         let style = self.repair.style();
-        let reduce = self.ecn.allows_reduction(una);
+        let reduce = self.may_reduce(una);
         if reduce {
             self.keep_for_undo(config);
             self.ecn.on_reduction(max);

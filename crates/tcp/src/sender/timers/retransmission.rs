@@ -30,8 +30,7 @@ impl Sender {
         let (una, max) = (self.flight.una(), self.flight.max());
         let flight = u32::try_from(max - una).unwrap_or(u32::MAX);
         let recovering = self.repair.in_recovery();
-        // RFC 3168, section 6.1.2: a mark of this window of data has reduced the threshold already.
-        let reduce = first && self.ecn.allows_reduction(una);
+        let reduce = first && self.may_reduce(una);
         if reduce && !recovering {
             self.keep_for_undo(config);
         }

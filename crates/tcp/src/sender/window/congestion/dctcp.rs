@@ -2,9 +2,11 @@
 //!
 //! Published: RFC 8257; Linux's `tcp_dctcp.c`.
 //!
-//! The window grows as Reno's. A mark reduces it once in each window of data, by alpha / 2; a loss halves it. The
-//! receiver reports each change of the mark (RFC 8257, section 3.2), or uses Accurate ECN.
-//! Differs: the window falls at once, where Linux spreads the reduction over a round trip.
+//! The window grows as Reno's. A mark reduces it once in each window of data, by alpha / 2; a loss halves it, also
+//! after a mark of the same window of data (RFC 8257, section 3.5). The receiver reports each change of the mark
+//! (section 3.2), or uses Accurate ECN.
+//! Differs: the window falls at once, where Linux spreads the reduction over a round trip. A timeout after a mark of
+//! the same window halves the threshold, as the RFC asks; in Linux it stays.
 
 use super::mark_fraction::MarkFraction;
 use super::marked::MarkedAck;
