@@ -219,7 +219,8 @@ impl Receiver {
         self.echoes_congestion = congested || (self.echoes_congestion && !cwr);
     }
 
-    /// RFC 8257, section 3.2: a change of the mark is reported at once, and so are the data before it.
+    /// RFC 8257, section 3.2: a change of the mark is reported at once. As in Linux, an acknowledgement of the data
+    /// before it goes ahead where one was delayed.
     pub(crate) fn on_dctcp_ecn(&mut self, config: &Config, congested: bool) {
         if congested == self.echoes_congestion {
             return;
@@ -229,6 +230,7 @@ impl Receiver {
             self.split = Some(Split { ack: self.wire_next(), window, echo: self.echoes_congestion });
             self.acks.force();
         }
+        self.acks.set_due();
         self.echoes_congestion = congested;
     }
 
