@@ -89,11 +89,6 @@ impl Cubic {
         self.epoch = None;
     }
 
-    /// The curve begins anew after a timeout.
-    pub(super) fn on_timeout(&mut self) {
-        *self = Self::default();
-    }
-
     /// Data are sent after a time with nothing in flight, which the curve does not count; the last were
     /// sent at `last`.
     pub(super) fn on_idle(&mut self, now: Instant, last: Instant) {
@@ -268,7 +263,7 @@ mod tests {
         assert_eq!(every(&mut cubic, 115, 20), 20);
         cubic.on_congestion(250 * MSS, MSS);
         assert_ne!(every(&mut cubic, 175, 100), 20);
-        cubic.on_timeout();
+        cubic = Cubic::default();
         assert_eq!(every(&mut cubic, 100, 1000), 20);
     }
 

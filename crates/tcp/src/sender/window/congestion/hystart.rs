@@ -9,8 +9,11 @@
 //!   fills the path;
 //! - of at least nine round trips in a round, the least is an eighth, but 4 to 16 ms, above the least of all rounds.
 //!
+//! A fast retransmit that is undone leaves the state as it was, a timeout begins it anew.
+//!
 //! Differs: only the first slow start is watched. Linux also watches that after a timeout, which ends at a
-//! threshold anyway. Needs the times of transmission, which only Linux's timer records.
+//! threshold anyway, and learns of shorter round trips while a loss is repaired. Needs the times of transmission,
+//! which only Linux's timer records.
 //! Cost: a dozen operations for each acknowledgement in slow start, none after; boxed while slow start lasts.
 
 use lastmile_units::{Duration, Instant};

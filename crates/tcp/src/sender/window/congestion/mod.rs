@@ -39,12 +39,18 @@ pub(crate) use law::Law;
 pub(crate) use marked::MarkedAck;
 pub(crate) use model::{ModelAck, ModelRestart, RepairPhase};
 
-/// The state of growth beyond the window: first for the end of slow start, then for CUBIC.
+/// The state of growth beyond the window.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Growth {
+    /// For the end of slow start. It outlasts a fast retransmit, which may be undone.
+    watch: Option<Watch>,
+    cubic: Option<Cubic>,
+}
+
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Growth {
+enum Watch {
     HyStart(HyStart),
     PlusPlus(HyStartPlusPlus),
-    Cubic(Cubic),
 }
 
 /// Congestion window and slow start threshold, in bytes.
@@ -200,33 +206,33 @@ impl Congestion {
     /// RFC 9406, section 4.2: the growth of slow start is divided by this.
     fn slow_start_divisor(&self) -> u32 {
         match self.growth.as_deref() {
-            Some(Growth::PlusPlus(state)) => state.divisor(),
+            Some(Growth { watch: Some(Watch::PlusPlus(state)), .. }) if self.is_first_slow_start() => state.divisor(),
             _ => 1,
         }
     }
 
     /// The state of CUBIC, created if absent.
     fn cubic(&mut self) -> &mut Cubic {
-        if !matches!(self.growth.as_deref(), Some(Growth::Cubic(_))) {
-            self.growth = Some(Box::new(Growth::Cubic(Cubic::default())));
-        }
-        let Some(Growth::Cubic(cubic)) = self.growth.as_deref_mut() else { unreachable!("it has just been created") };
-        cubic
+        self.growth.get_or_insert_default().cubic.get_or_insert_default()
     }
 
     /// The state of CUBIC, if it exists.
     #[inline]
     fn cubic_if_any(&mut self) -> Option<&mut Cubic> {
-        match self.growth.as_deref_mut() {
-            Some(Growth::Cubic(cubic)) => Some(cubic),
-            _ => None,
-        }
+        self.growth.as_deref_mut()?.cubic.as_mut()
     }
 
-    /// Round trips may end this slow start. Only the first one, before a threshold is set (RFC 9406, section 4.3).
+    /// No threshold is set.
+    #[inline]
+    fn is_first_slow_start(&self) -> bool {
+        self.ssthresh == MAX_WINDOW
+    }
+
+    /// Round trips may end this slow start. Only the first one, before a threshold is set (RFC 9406, section 4.3), or
+    /// after the repair that set it was undone.
     #[inline]
     pub(crate) fn watches(&self, config: &Config) -> bool {
-        self.ssthresh == MAX_WINDOW
+        self.is_first_slow_start()
             && !self.is_model()
             && match config.congestion.slow_start {
                 SlowStart::Standard => false,
@@ -240,20 +246,26 @@ impl Congestion {
     #[cold]
     pub(crate) fn watch(&mut self, trip: &RoundTrip, config: &Config) {
         let cwnd = self.cwnd;
-        let growth = self.growth.get_or_insert_with(|| {
-            Box::new(match config.congestion.slow_start {
-                SlowStart::HyStartPlusPlus => Growth::PlusPlus(HyStartPlusPlus::new(trip)),
-                _ => Growth::HyStart(HyStart::new(trip)),
-            })
+        let growth = self.growth.get_or_insert_default();
+        let watch = growth.watch.get_or_insert_with(|| match config.congestion.slow_start {
+            SlowStart::HyStartPlusPlus => Watch::PlusPlus(HyStartPlusPlus::new(trip)),
+            _ => Watch::HyStart(HyStart::new(trip)),
         });
-        let ends = match &mut **growth {
-            Growth::HyStart(state) => state.ends(trip, cwnd),
-            Growth::PlusPlus(state) => state.ends(trip),
-            Growth::Cubic(_) => false,
+        let ends = match watch {
+            Watch::HyStart(state) => state.ends(trip, cwnd),
+            Watch::PlusPlus(state) => state.ends(trip),
         };
         if ends {
             self.ssthresh = cwnd;
-            self.growth = None;
+            self.end_watch();
+        }
+    }
+
+    /// The state for the end of slow start is of no more use.
+    fn end_watch(&mut self) {
+        match self.growth.as_deref_mut() {
+            Some(growth) if growth.cubic.is_some() => growth.watch = None,
+            _ => self.growth = None,
         }
     }
 
@@ -271,7 +283,6 @@ impl Congestion {
             self.cubic().on_congestion(cwnd, mss);
             return cubic::reduced(cwnd, mss);
         }
-        self.growth = None;
         let windowed = Style::of(config, config.sack) == Style::Rack;
         let Self { cwnd, ssthresh, .. } = *self;
         let loss = ControlLoss { kind, octets: if windowed { cwnd } else { flight }, mss, cwnd, ssthresh };
@@ -347,9 +358,8 @@ impl Congestion {
             // larger capacity.
             self.ssthresh = if recovering { reduced.min(self.ssthresh) } else { reduced };
         }
-        if let Some(cubic) = self.cubic_if_any() {
-            cubic.on_timeout();
-        }
+        // As in Linux (`bictcp_state`), curve and HyStart begin anew.
+        self.growth = None;
         // RFC 5681, section 3.1: cwnd is set to no more than the loss window, 1 full-sized segment.
         self.set_cwnd(mss);
     }

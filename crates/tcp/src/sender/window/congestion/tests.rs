@@ -1,6 +1,7 @@
 use lastmile_units::{Duration, Instant};
 
 use super::*;
+use crate::sender::flight::Outstanding;
 use crate::{CongestionConfig, Control, ControlAck, Controls, TimerConfig};
 
 const MSS: u32 = 1000;
@@ -92,6 +93,40 @@ fn cubic_reduces_by_three_tenths_and_converges_fast() {
     congestion.on_fast_retransmit(&config, Style::Sack, 70_000, MSS, true);
     assert_eq!(congestion.cwnd(), 49_000);
     assert_eq!(plateau(&mut congestion), Some(59));
+}
+
+/// Round trips of 40 ms, a repair that is undone, then nine of 46 ms in a round, more than an eighth longer. After a
+/// fast retransmit HyStart goes on and knows the 40 ms. After a timeout it begins anew and takes 46 ms for the least.
+#[test]
+fn hystart_goes_on_after_an_undone_repair() {
+    let config = config(Variant::Cubic);
+    let trip = |ms: u64, us: u32, una: u64| RoundTrip {
+        now: Instant::ZERO + Duration::from_ms(ms),
+        us,
+        outstanding: Outstanding { una, max: una + 20_000 },
+        mss: MSS,
+        srtt: Duration::from_us(u64::from(us)),
+    };
+    for (timeout, expected) in [(false, Some(20_000)), (true, None)] {
+        let mut congestion = Congestion::new(&config, 1000, 0);
+        congestion.cwnd = 20_000;
+        congestion.watch(&trip(0, 40_000, 1), &config);
+        if timeout {
+            congestion.on_timeout(&config, 20_000, MSS, true, false);
+        } else {
+            congestion.on_fast_retransmit(&config, Style::Rack, 20_000, MSS, true);
+        }
+        assert!(!congestion.watches(&config), "a threshold is set");
+        congestion.restore(20_000, MAX_WINDOW);
+        for n in 0..9 {
+            assert!(congestion.watches(&config));
+            congestion.watch(&trip(100 + 3 * n, 46_000, 40_000 + n), &config);
+        }
+        assert_eq!(Some(congestion.ssthresh()).filter(|ssthresh| *ssthresh < MAX_WINDOW), expected);
+        // CUBIC knows the window at the loss, and forgets it at a timeout.
+        let plateau = congestion.cubic_if_any().and_then(|cubic| cubic.w_max());
+        assert_eq!(plateau, expected.map(|octets| octets / MSS));
+    }
 }
 
 #[test]
