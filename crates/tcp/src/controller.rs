@@ -25,6 +25,7 @@ use crate::sender::delivery_rate::{AckState, DeliveryRate};
 use crate::sender::flight::Outstanding;
 use crate::sender::octet_rate::OctetRate;
 use crate::sender::pacing::Pacer;
+use crate::sender::repair::Style;
 use crate::sender::window::{Acked, Congestion, ModelAck, ModelRestart, RepairPhase, RoundTrip};
 use crate::{ByteCounting, Config, CongestionConfig, SlowStart, Variant};
 
@@ -300,9 +301,14 @@ impl Controller {
             self.recovering = true;
             self.current.ends_recovery = false;
             self.current.grows = 0;
-            self.congestion.on_repaired_loss(&self.config, self.packet);
+            self.congestion.on_repaired_loss(&self.config, self.style(), self.packet);
         }
         reduces
+    }
+
+    /// Each packet has a number, so that reductions follow the rules of a sender with SACK.
+    fn style(&self) -> Style {
+        Style::of(&self.config, true)
     }
 
     fn leave(&mut self, len: u64) {
@@ -313,7 +319,7 @@ impl Controller {
     /// RFC 9002, section 7.6.2: persistent congestion leaves the least window, and ends the recovery.
     pub fn on_persistent_congestion(&mut self, now: Instant) {
         let flight = u32::try_from(self.in_flight).unwrap_or(MAX_WINDOW);
-        self.congestion.on_timeout(&self.config, flight, self.packet, false, false);
+        self.congestion.on_timeout(&self.config, self.style(), flight, self.packet, false, false);
         self.congestion.allow(u64::from(LEAST_PACKETS * self.packet));
         self.reduced = None;
         self.recovering = false;

@@ -324,7 +324,7 @@ impl Sender {
             // The last octet below the end of the probe was lost.
             ProbeAnswer::RepairedLoss if self.repair.is_open() && self.may_reduce(probe.end - 1) => {
                 self.ecn.on_reduction(self.flight.max());
-                self.congestion.on_repaired_loss(config, u32::from(self.mss));
+                self.congestion.on_repaired_loss(config, self.repair.style(), u32::from(self.mss));
             }
             ProbeAnswer::RepairedLoss | ProbeAnswer::Over => {}
         }

@@ -66,7 +66,7 @@ impl Sender {
             self.stats.ecn_reductions += 1;
             // A mark is proof of congestion (Linux: `tcp_enter_cwr`).
             self.repair.undo = None;
-            self.congestion.on_ecn_echo(config, u32::from(self.mss));
+            self.congestion.on_ecn_echo(config, self.repair.style(), u32::from(self.mss));
         }
     }
 }

@@ -35,7 +35,7 @@ impl Sender {
             self.keep_for_undo(config);
         }
         self.ecn.on_reduction(max);
-        self.congestion.on_timeout(config, flight, mss, reduce, recovering);
+        self.congestion.on_timeout(config, self.repair.style(), flight, mss, reduce, recovering);
         self.repair.on_timeout(max, config.repair.frto);
         self.urgent = None;
         self.rtt.abandon_timed_segment();

@@ -276,14 +276,14 @@ impl Congestion {
         }
     }
 
-    /// The threshold after a loss with `flight` bytes in flight.
-    fn reduced(&mut self, config: &Config, flight: u32, mss: u32, kind: LossKind) -> u32 {
+    /// The threshold after a loss with `flight` bytes in flight. `style`: as the handshake allows repairs.
+    fn reduced(&mut self, config: &Config, style: Style, flight: u32, mss: u32, kind: LossKind) -> u32 {
         if config.variant == Variant::Cubic {
             let cwnd = self.cwnd;
             self.cubic().on_congestion(cwnd, mss);
             return cubic::reduced(cwnd, mss);
         }
-        let windowed = Style::of(config, config.sack) == Style::Rack;
+        let windowed = style == Style::Rack;
         let Self { cwnd, ssthresh, .. } = *self;
         let loss = ControlLoss { kind, octets: if windowed { cwnd } else { flight }, mss, cwnd, ssthresh };
         match self.law.as_deref().and_then(|law| law.threshold(&loss)) {
@@ -306,7 +306,7 @@ impl Congestion {
             return;
         }
         if reduce {
-            self.ssthresh = self.reduced(config, flight, mss, LossKind::Loss);
+            self.ssthresh = self.reduced(config, style, flight, mss, LossKind::Loss);
         }
         self.set_cwnd(match style {
             Style::Tahoe => tahoe::after_loss(mss),
@@ -345,7 +345,15 @@ impl Congestion {
 
     /// The retransmission timer expired. `reduce`: for the first time on this segment, and no reduction has
     /// answered this window of data. `recovering`: during fast recovery.
-    pub(crate) fn on_timeout(&mut self, config: &Config, flight: u32, mss: u32, reduce: bool, recovering: bool) {
+    pub(crate) fn on_timeout(
+        &mut self,
+        config: &Config,
+        style: Style,
+        flight: u32,
+        mss: u32,
+        reduce: bool,
+        recovering: bool,
+    ) {
         if self.keeps_window() {
             self.set_cwnd(mss);
             return;
@@ -353,7 +361,7 @@ impl Congestion {
         // RFC 5681, section 3.1: ssthresh is held when the timer has already retransmitted the segment.
         // Linux reduces a window once for each repair.
         if reduce && !(recovering && config.variant == Variant::Cubic) {
-            let reduced = self.reduced(config, flight, mss, LossKind::Timeout);
+            let reduced = self.reduced(config, style, flight, mss, LossKind::Timeout);
             // Section 3.1 says "no more than": segments that duplicate ACKs released in recovery show no
             // larger capacity.
             self.ssthresh = if recovering { reduced.min(self.ssthresh) } else { reduced };
@@ -381,27 +389,27 @@ impl Congestion {
     }
 
     /// An ECN echo: RFC 3168, section 6.1.2, halves the window itself, not the flight.
-    pub(crate) fn on_ecn_echo(&mut self, config: &Config, mss: u32) {
+    pub(crate) fn on_ecn_echo(&mut self, config: &Config, style: Style, mss: u32) {
         let (cwnd, law) = (self.cwnd, self.law.as_deref());
         match law.and_then(|law| law.reduced_by_marks(cwnd, mss)) {
             Some(reduced) => {
                 self.ssthresh = reduced;
                 self.set_cwnd(reduced);
             }
-            None => self.reduce_now(config, mss, LossKind::Mark),
+            None => self.reduce_now(config, style, mss, LossKind::Mark),
         }
     }
 
     /// A loss that a tail loss probe has repaired reduces the window at once.
-    pub(crate) fn on_repaired_loss(&mut self, config: &Config, mss: u32) {
-        self.reduce_now(config, mss, LossKind::Loss);
+    pub(crate) fn on_repaired_loss(&mut self, config: &Config, style: Style, mss: u32) {
+        self.reduce_now(config, style, mss, LossKind::Loss);
     }
 
-    fn reduce_now(&mut self, config: &Config, mss: u32, kind: LossKind) {
+    fn reduce_now(&mut self, config: &Config, style: Style, mss: u32, kind: LossKind) {
         if self.keeps_window() {
             return;
         }
-        self.ssthresh = self.reduced(config, self.cwnd, mss, kind);
+        self.ssthresh = self.reduced(config, style, self.cwnd, mss, kind);
         self.set_cwnd(self.ssthresh);
     }
 

@@ -1,6 +1,7 @@
 //! Reno: fast retransmit and fast recovery (RFC 5681, section 3.2).
 //!
 //! Differs: nothing, except for a sender that repairs losses as Linux does. Linux halves the window, not the flight.
+//! It does so without SACK too, where the repair here is NewReno's.
 
 /// RFC 5681, equation 4: ssthresh = max(FlightSize / 2, 2 * SMSS).
 pub(super) fn reduced(flight: u32, mss: u32) -> u32 {

@@ -31,7 +31,7 @@ fn slow_start_after_a_timeout_counts_one_segment_for_each_acknowledgement() {
         ..config(Variant::Reno)
     };
     let mut congestion = Congestion::new(&config, 1000, 0);
-    congestion.on_timeout(&config, 20_000, MSS, true, false);
+    congestion.on_timeout(&config, Style::Reno, 20_000, MSS, true, false);
     assert_eq!((congestion.cwnd(), congestion.ssthresh()), (1000, 10_000));
     congestion.grow(&Acked { after_timeout: true, ..acked(5000) }, &config);
     assert_eq!(congestion.cwnd(), 2000);
@@ -45,11 +45,11 @@ fn slow_start_after_a_timeout_counts_one_segment_for_each_acknowledgement() {
 fn only_the_first_timeout_sets_the_threshold() {
     let config = config(Variant::NewReno);
     let mut congestion = Congestion::new(&config, 1000, 0);
-    congestion.on_timeout(&config, 9000, MSS, true, false);
+    congestion.on_timeout(&config, Style::NewReno, 9000, MSS, true, false);
     assert_eq!(congestion.ssthresh(), 4500);
-    congestion.on_timeout(&config, 1000, MSS, false, false);
+    congestion.on_timeout(&config, Style::NewReno, 1000, MSS, false, false);
     assert_eq!(congestion.ssthresh(), 4500);
-    congestion.on_timeout(&config, 1000, MSS, true, false);
+    congestion.on_timeout(&config, Style::NewReno, 1000, MSS, true, false);
     assert_eq!(congestion.ssthresh(), 2000);
 }
 
@@ -61,9 +61,9 @@ fn a_timeout_in_recovery_does_not_raise_the_threshold() {
     let mut congestion = Congestion::new(&config, 1000, 0);
     congestion.on_fast_retransmit(&config, Style::NewReno, 20_000, MSS, true);
     assert_eq!(congestion.ssthresh(), 10_000);
-    congestion.on_timeout(&config, 80_000, MSS, true, true);
+    congestion.on_timeout(&config, Style::NewReno, 80_000, MSS, true, true);
     assert_eq!(congestion.ssthresh(), 10_000, "not 40 000");
-    congestion.on_timeout(&config, 8_000, MSS, true, true);
+    congestion.on_timeout(&config, Style::NewReno, 8_000, MSS, true, true);
     assert_eq!(congestion.ssthresh(), 4_000);
 }
 
@@ -112,7 +112,7 @@ fn hystart_goes_on_after_an_undone_repair() {
         congestion.cwnd = 20_000;
         congestion.watch(&trip(0, 40_000, 1), &config);
         if timeout {
-            congestion.on_timeout(&config, 20_000, MSS, true, false);
+            congestion.on_timeout(&config, Style::Rack, 20_000, MSS, true, false);
         } else {
             congestion.on_fast_retransmit(&config, Style::Rack, 20_000, MSS, true);
         }
@@ -155,6 +155,22 @@ fn a_sender_that_repairs_as_linux_does_halves_the_window() {
     assert_eq!([3520, 3, 1].map(|cwnd| reno::halved(cwnd * MSS, MSS) / MSS), [1760, 2, 2]);
 }
 
+/// RFC 6582, section 3.2: half of the flight of eight segments, at a loss as at a timeout, for the same settings with a
+/// peer that does not permit SACK.
+#[test]
+fn without_sack_the_flight_is_halved() {
+    let config = config(Variant::Sack);
+    let after = |respond: fn(&mut Congestion, &Config)| {
+        let mut congestion = Congestion::new(&config, 1000, 0);
+        congestion.set_window(u64::from(20 * MSS));
+        respond(&mut congestion, &config);
+        congestion.ssthresh() / MSS
+    };
+    assert_eq!(after(|one, config| one.on_fast_retransmit(config, Style::NewReno, 8 * MSS, MSS, true)), 4);
+    assert_eq!(after(|one, config| one.on_timeout(config, Style::NewReno, 8 * MSS, MSS, true, false)), 4);
+    assert_eq!(after(|one, config| one.on_timeout(config, Style::Rack, 8 * MSS, MSS, true, false)), 10);
+}
+
 /// Grows by a segment for each acknowledgement, and falls to a quarter.
 #[derive(Default)]
 struct Quarter {
@@ -186,12 +202,12 @@ fn a_control_of_the_caller_sets_window_threshold_and_rate() {
     assert_eq!((congestion.cwnd(), congestion.ssthresh()), (11_000, 50_000));
     // A sender that repairs as Linux does reduces the window, whatever is in flight: a quarter of 11 000, and of
     // 2 750 no less than a segment.
-    congestion.on_fast_retransmit(&config, Style::Sack, 20_000, MSS, true);
+    congestion.on_fast_retransmit(&config, Style::Rack, 20_000, MSS, true);
     assert_eq!((congestion.cwnd(), congestion.ssthresh()), (2_750, 2_750));
-    congestion.on_timeout(&config, 16_000, MSS, true, false);
+    congestion.on_timeout(&config, Style::Rack, 16_000, MSS, true, false);
     assert_eq!((congestion.cwnd(), congestion.ssthresh()), (MSS, MSS));
     assert_eq!(congestion.law().and_then(Law::pacing_rate), Some(2000));
-    congestion.on_ecn_echo(&config, MSS);
+    congestion.on_ecn_echo(&config, Style::Rack, MSS);
     assert_eq!(congestion.ssthresh(), MSS, "no threshold is below a segment");
 }
 
