@@ -359,8 +359,8 @@ impl Congestion {
             return;
         }
         // RFC 5681, section 3.1: ssthresh is held when the timer has already retransmitted the segment.
-        // Linux reduces a window once for each repair.
-        if reduce && !(recovering && config.variant == Variant::Cubic) {
+        // Linux reduces a window once for each repair (`tcp_enter_loss`), with every congestion control.
+        if reduce && !(recovering && style == Style::Rack) {
             let reduced = self.reduced(config, style, flight, mss, LossKind::Timeout);
             // Section 3.1 says "no more than": segments that duplicate ACKs released in recovery show no
             // larger capacity.

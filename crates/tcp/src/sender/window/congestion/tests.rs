@@ -67,6 +67,28 @@ fn a_timeout_in_recovery_does_not_raise_the_threshold() {
     assert_eq!(congestion.ssthresh(), 4_000);
 }
 
+/// Linux reduces the window once for each repair, with every congestion control. RFC 5681, section 3.1, asks for at
+/// most half of the flight: CUBIC, too, takes its part where it repairs by RFC 6675, 717/1024 of 14 segments.
+#[test]
+fn a_timeout_in_a_repair_of_linux_leaves_the_threshold() {
+    let after = |variant, style| {
+        let config = config(variant);
+        let mut congestion = Congestion::new(&config, 1000, 0);
+        congestion.set_window(20_000);
+        congestion.on_fast_retransmit(&config, style, 20_000, MSS, true);
+        let before = congestion.ssthresh();
+        congestion.on_timeout(&config, style, 10_000, MSS, true, true);
+        assert_eq!(congestion.cwnd(), MSS);
+        (before / MSS, congestion.ssthresh() / MSS)
+    };
+    for variant in [Variant::Sack, Variant::Dctcp, Variant::Prague, Variant::Ledbat] {
+        assert_eq!(after(variant, Style::Rack), (10, 10), "{variant:?}");
+        assert_eq!(after(variant, Style::Sack), (10, 5), "{variant:?}");
+    }
+    assert_eq!(after(Variant::Cubic, Style::Rack), (14, 14));
+    assert_eq!(after(Variant::Cubic, Style::Sack), (14, 9));
+}
+
 /// RFC 6582, section 3.2, step 3: less than a segment acknowledged adds none back; a full acknowledgement
 /// with little in flight allows no burst.
 #[test]
