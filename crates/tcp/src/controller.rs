@@ -364,6 +364,7 @@ impl Controller {
                 outstanding: Outstanding { una: highest, max: self.end },
                 mss: self.packet,
                 srtt: trips.smoothed.unwrap_or_default(),
+                paced: true,
             };
             self.congestion.watch(&trip, &self.config);
         }

@@ -220,6 +220,7 @@ impl Sender {
             outstanding: self.flight.outstanding(),
             mss: u32::from(self.mss),
             srtt: self.rtt.srtt().unwrap_or_default(),
+            paced: self.pacer.is_some(),
         };
         self.congestion.watch(&trip, config);
     }

@@ -30,4 +30,6 @@ pub(crate) struct RoundTrip {
     pub(crate) outstanding: Outstanding,
     pub(crate) mss: u32,
     pub(crate) srtt: Duration,
+    /// The sender paces (Linux: `sk_pacing_status`).
+    pub(crate) paced: bool,
 }

@@ -6,7 +6,7 @@
 //! From 16 segments on, either of two signs ends slow start, and the threshold becomes the window:
 //!
 //! - acknowledgements follow one another within 2 ms for half of the least round trip, so that the flight
-//!   fills the path;
+//!   fills the path; for a whole one where the sender paces, which spreads the flight over half of a round trip;
 //! - of at least nine round trips in a round, the least is an eighth, but 4 to 16 ms, above the least of all rounds.
 //!
 //! A fast retransmit that is undone leaves the state as it was, a timeout begins it anew.
@@ -74,7 +74,8 @@ impl HyStart {
         // Segmentation offload sends four bursts of 64 KiB at twice the rate at once: at most 1 ms.
         let srtt_us = trip.srtt.as_ps() / 1_000_000;
         let bursts_us = (4 * 65_536 * srtt_us / (2 * u64::from(cwnd))).min(1000);
-        let enough = Duration::from_us((u64::from(self.least_us) + bursts_us) / 2);
+        let train_us = u64::from(self.least_us) + bursts_us;
+        let enough = Duration::from_us(if trip.paced { train_us } else { train_us / 2 });
         trip.now.since(self.round_began) > enough
     }
 
@@ -98,7 +99,7 @@ mod tests {
     fn trip(at_us: u64, us: u32, una: u64, max: u64) -> RoundTrip {
         let now = Instant::ZERO + Duration::from_us(at_us);
         let outstanding = Outstanding { una, max };
-        RoundTrip { now, us, outstanding, mss: MSS, srtt: Duration::from_us(u64::from(us)) }
+        RoundTrip { now, us, outstanding, mss: MSS, srtt: Duration::from_us(u64::from(us)), paced: false }
     }
 
     /// 40 ms and an eighth are 45 ms; the least of nine round trips must exceed them.
@@ -129,15 +130,16 @@ mod tests {
         }
     }
 
-    /// Half of 40 ms and of the 1 ms of bursts: a train of 20.5 ms with gaps of at most 2 ms.
+    /// Half of 40 ms and of the 1 ms of bursts: a train of 20.5 ms with gaps of at most 2 ms. Of a sender that paces
+    /// 41 ms.
     #[test]
-    fn a_train_of_half_a_round_trip_ends_it() {
-        let ends_at = |gap_us: u64| {
+    fn a_train_of_half_a_round_trip_ends_it_and_of_a_whole_one_with_pacing() {
+        let ends_at = |gap_us: u64, paced: bool| {
             let mut hystart = HyStart::new(&trip(0, 40_000, 1, 50_000));
-            (0..60).map(|n| n * gap_us).find(|&at| hystart.ends(&trip(at, 40_000, 1, 50_000), 16 * MSS))
+            let next = |at| RoundTrip { paced, ..trip(at, 40_000, 1, 50_000) };
+            (0..90).map(|n| n * gap_us).find(|&at| hystart.ends(&next(at), 16 * MSS))
         };
-        assert_eq!(ends_at(2000), Some(22_000));
-        assert_eq!(ends_at(500), Some(21_000));
-        assert_eq!(ends_at(2001), None);
+        assert_eq!([2000, 500, 2001].map(|gap| ends_at(gap, false)), [Some(22_000), Some(21_000), None]);
+        assert_eq!([2000, 500, 2001].map(|gap| ends_at(gap, true)), [Some(42_000), Some(41_500), None]);
     }
 }

@@ -100,6 +100,7 @@ mod tests {
                 outstanding: Outstanding { una: base + 100 * (n + 1) / count, max: base + 200 },
                 mss: 1000,
                 srtt: Duration::ZERO,
+                paced: false,
             });
         }
         (ended, state.divisor())
@@ -112,6 +113,7 @@ mod tests {
             outstanding: Outstanding { una: 0, max: 100 },
             mss: 1000,
             srtt: Duration::ZERO,
+            paced: false,
         };
         HyStartPlusPlus::new(&first)
     }

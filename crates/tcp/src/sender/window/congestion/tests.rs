@@ -128,6 +128,7 @@ fn hystart_goes_on_after_an_undone_repair() {
         outstanding: Outstanding { una, max: una + 20_000 },
         mss: MSS,
         srtt: Duration::from_us(u64::from(us)),
+        paced: false,
     };
     for (timeout, expected) in [(false, Some(20_000)), (true, None)] {
         let mut congestion = Congestion::new(&config, 1000, 0);
