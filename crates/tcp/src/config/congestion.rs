@@ -63,8 +63,9 @@ pub struct CongestionConfig {
     pub slow_start: SlowStart,
     /// Limited transmit (RFC 3042): the first two duplicate acknowledgements release a new segment each. Default on.
     pub limited_transmit: bool,
-    /// Restart from the initial window after an idle time of more than the retransmission timeout (RFC 5681, section
-    /// 4.1). Default on.
+    /// Restart after an idle time of more than the retransmission timeout: from the initial window (RFC 5681, section
+    /// 4.1), or with [`LossDetection::Rack`](super::LossDetection::Rack) and SACK as Linux does, which halves the
+    /// window for each timeout that has passed. Default on.
     pub idle_restart: bool,
     /// Send about a millisecond's worth at once, as Linux does with any offload settings: new data wait up
     /// to 1 ms for this part of the window. Default off.

@@ -358,7 +358,8 @@ impl Sender {
     }
 
     /// Nothing is in flight. RFC 5681, section 4.1: after more than one retransmission timeout without
-    /// sending, the window is at most the initial one.
+    /// sending, the window is at most the initial one. A sender that repairs losses as Linux does also restarts as
+    /// Linux does.
     fn after_idle(&mut self, now: Instant, config: &Config) {
         let last_sent = self.flight.last_sent();
         if self.buffer.end() > self.flight.max() {
@@ -373,7 +374,12 @@ impl Sender {
             && self.timers.alarm() != Some(Alarm::Persist)
             && !self.congestion.is_model()
         {
-            self.congestion.hold_at(config.congestion.initial_window.bytes(self.mss));
+            let least = config.congestion.initial_window.bytes(self.mss);
+            if !self.repair.is_rack() {
+                self.congestion.hold_at(least);
+            } else if self.buffer.end() > self.flight.max() {
+                self.congestion.restart(now, last_sent, self.rtt.rto(), (least, u32::from(self.mss)));
+            }
         }
     }
 

@@ -26,7 +26,7 @@ mod supplied;
 mod tahoe;
 mod windowed_max;
 
-use lastmile_units::{ByteCount, Instant};
+use lastmile_units::{ByteCount, Duration, Instant};
 
 use crate::config::{ControlLoss, LossKind, MAX_WINDOW};
 use crate::sender::repair::Style;
@@ -63,6 +63,8 @@ pub(crate) struct Congestion {
     growth: Option<Box<Growth>>,
     /// The state of a variant that measures the path or the marks on it.
     law: Option<Box<Law>>,
+    /// The last transmission before the last restart after an idle time.
+    restarted: Option<Instant>,
 }
 
 impl Congestion {
@@ -76,6 +78,7 @@ impl Congestion {
             counted: 0,
             growth: None,
             law: Law::new(config, cwnd, seed).map(Box::new),
+            restarted: None,
         }
     }
 
@@ -411,6 +414,25 @@ impl Congestion {
         }
         self.ssthresh = self.reduced(config, style, self.cwnd, mss, kind);
         self.set_cwnd(self.ssthresh);
+    }
+
+    /// Data are sent after an idle time of more than `rto` since `last`, as in Linux (`tcp_cwnd_restart`, after RFC
+    /// 2861): the window is halved for each timeout that has passed, down to `least`, and slow start leads back to
+    /// three quarters of it. Once for each idle time.
+    pub(crate) fn restart(&mut self, now: Instant, last: Instant, rto: Duration, (least, mss): (u32, u32)) {
+        if self.restarted == Some(last) {
+            return;
+        }
+        self.restarted = Some(last);
+        let segments = self.cwnd / mss;
+        self.ssthresh = self.ssthresh.max((segments / 2 + segments / 4) * mss);
+        let least = least.min(self.cwnd);
+        let (mut cwnd, mut left) = (self.cwnd, now.since(last).saturating_sub(rto));
+        while !left.is_zero() && cwnd > least {
+            cwnd = cwnd / mss / 2 * mss;
+            left = left.saturating_sub(rto);
+        }
+        self.set_cwnd(cwnd.max(least));
     }
 
     /// Limits the window: to the initial one after an idle time (RFC 5681, section 4.1), to one segment if

@@ -194,6 +194,25 @@ fn without_sack_the_flight_is_halved() {
     assert_eq!(after(|one, config| one.on_timeout(config, Style::Rack, 8 * MSS, MSS, true, false)), 10);
 }
 
+/// Linux: idle for more than a timeout of 300 ms, 45 segments are halved at 301, 601 and 901 ms, to 22, 11 and 5, but
+/// not below the initial ten. Three quarters are 22 + 11 segments.
+#[test]
+fn an_idle_time_halves_the_window_once_a_timeout() {
+    let config = config(Variant::Sack);
+    let at = |ms| Instant::ZERO + Duration::from_ms(ms);
+    let after = |idle_ms: u64, ssthresh: u32| {
+        let mut congestion = Congestion::new(&config, 1000, 0);
+        (congestion.cwnd, congestion.ssthresh) = (45 * MSS, ssthresh);
+        // The sender is asked several times while the segment waits.
+        for _ in 0..2 {
+            congestion.restart(at(1000 + idle_ms), at(1000), Duration::from_ms(300), (10 * MSS, MSS));
+        }
+        (congestion.cwnd() / MSS, congestion.ssthresh() / MSS)
+    };
+    assert_eq!([301, 600, 601, 901, 6000].map(|ms| after(ms, 5 * MSS).0), [22, 22, 11, 10, 10]);
+    assert_eq!([5, 40].map(|segments| after(301, segments * MSS).1), [33, 40]);
+}
+
 /// Grows by a segment for each acknowledgement, and falls to a quarter.
 #[derive(Default)]
 struct Quarter {
