@@ -42,12 +42,14 @@
 //! | `sender::timers` | the timer and its expiry: retransmission, reordering, tail loss probe, persist |
 //! | `sender::rtt` | round trips and the retransmission timeout (RFC 6298, Linux) |
 //! | [`ranges`] | sets of ranges of a stream |
+//! | `random` | draws that equal seeds repeat |
 //! | `receiver` | the receiving half: reassembly, the advertised window, the timing of acknowledgements |
 //! | `stats` | counters, and the reasons that limit the sender |
 
 mod config;
 pub mod controller;
 mod endpoint;
+mod random;
 pub mod ranges;
 mod receiver;
 mod sender;

@@ -22,6 +22,7 @@ use lastmile_packet::{Options, SackBlock, SeqNumber};
 use lastmile_units::{Duration, Instant};
 
 use crate::Config;
+use crate::random;
 use crate::ranges::Range;
 use crate::stats::ReceiveStats;
 use accecn::AccEcnReceiver;
@@ -336,11 +337,7 @@ impl Receiver {
     /// The time until the application reads the data that have just arrived. It follows from their end and
     /// the sequence numbers of the connection, so that equal seeds give equal runs.
     fn reading_lag(&self, config: &Config) -> Duration {
-        // SplitMix64 (Steele, Lea and Flood 2014).
-        let mut word = (u64::from(self.irs.raw()) << 32 ^ self.next).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let share = (word ^ word >> 31) >> 44;
+        let share = random::mix((u64::from(self.irs.raw()) << 32 ^ self.next).wrapping_mul(random::STEP)) >> 44;
         Duration::from_ps(config.acks.read_delay.as_ps() * 2 / (1 << 20) * share)
     }
 

@@ -28,6 +28,7 @@ use lastmile_units::{Duration, Instant};
 
 use super::model::{ModelAck, ModelRestart, RepairPhase};
 use super::windowed_max::WindowedMax;
+use crate::random;
 use crate::sender::delivery_rate::{RateSample, Totals};
 use crate::sender::octet_rate::{Gain, OctetRate};
 use crate::sender::pacing::Pacer;
@@ -245,17 +246,8 @@ impl Bbr1 {
     /// `bbr_reset_probe_bw_mode`.
     fn begin_probe_bw(&mut self, now: Instant) {
         self.mode = Mode::ProbeBw;
-        self.phase = CYCLE.len() - 1 - self.draw(FIRST_PHASES) as usize;
+        self.phase = CYCLE.len() - 1 - random::draw(&mut self.random, FIRST_PHASES) as usize;
         self.next_phase(now);
-    }
-
-    /// SplitMix64 (Steele, Lea and Flood 2014).
-    fn draw(&mut self, below: u64) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.random;
-        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (word ^ word >> 31) % below
     }
 
     /// `bbr_check_full_bw_reached`.

@@ -6,6 +6,7 @@ use lastmile_units::{Duration, Instant};
 
 use super::super::model::ModelAck;
 use super::{Bbr3, LEAST_WINDOW, State};
+use crate::random;
 use crate::sender::octet_rate::{Gain, OctetRate};
 
 /// `PickProbeWait`: 2 s, and up to one more.
@@ -63,8 +64,8 @@ impl Bbr3 {
     pub(super) fn begin_down(&mut self, now: Instant) {
         self.reset_signals();
         self.cycle.up_acked_for_one = None;
-        self.rounds.since_probe = self.draw(2);
-        self.cycle.wait = LEAST_WAIT + Duration::from_us(self.draw(WAIT_RANGE_US));
+        self.rounds.since_probe = random::draw(&mut self.random, 2);
+        self.cycle.wait = LEAST_WAIT + Duration::from_us(random::draw(&mut self.random, WAIT_RANGE_US));
         self.cycle.began = now;
         self.cycle.ack_phase = AckPhase::ProbeStopping;
         self.state = State::Down;

@@ -300,15 +300,6 @@ impl Bbr3 {
         }
     }
 
-    /// SplitMix64 (Steele, Lea and Flood 2014).
-    fn draw(&mut self, below: u64) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.random;
-        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (word ^ word >> 31) % below
-    }
-
     /// A repair begins (`OnEnterFastRecovery`, `OnEnterRTO`).
     pub(super) fn on_loss(&mut self, cwnd: u64) {
         self.save_window(cwnd);
