@@ -31,7 +31,7 @@ struct Policy {
     sequence: Option<u64>,
 }
 
-/// An ack-eliciting packet, as far as the timing of acknowledgements depends on it.
+/// A packet, ack-eliciting or not, as far as the timing of acknowledgements depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Arrival {
     pub(crate) number: u64,

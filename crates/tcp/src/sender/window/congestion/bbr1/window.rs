@@ -48,8 +48,7 @@ impl Window {
         self.phase = phase;
     }
 
-    /// `bbr_set_cwnd_to_recover_or_restore`. Returns the window, and the delivered octets with which the first round of
-    /// a repair begins, if one does.
+    /// `bbr_set_cwnd_to_recover_or_restore`. Returns the window, and whether the first round of a repair begins.
     fn recover_or_restore(&mut self, ack: &ModelAck<'_>) -> (u64, bool) {
         let sample = ack.sample;
         let mut cwnd = ack.cwnd;
