@@ -26,7 +26,7 @@ use crate::sender::flight::Outstanding;
 use crate::sender::octet_rate::OctetRate;
 use crate::sender::pacing::Pacer;
 use crate::sender::repair::Style;
-use crate::sender::window::{Acked, Congestion, ModelAck, ModelRestart, RepairPhase, RoundTrip};
+use crate::sender::window::{Acked, Congestion, Expiry, ModelAck, ModelRestart, RepairPhase, RoundTrip};
 use crate::{ByteCounting, Config, CongestionConfig, SlowStart, Variant};
 
 /// RFC 9002, section 7.2: the initial window in packets, and its bound in octets.
@@ -319,7 +319,7 @@ impl Controller {
     /// RFC 9002, section 7.6.2: persistent congestion leaves the least window, and ends the recovery.
     pub fn on_persistent_congestion(&mut self, now: Instant) {
         let flight = u32::try_from(self.in_flight).unwrap_or(MAX_WINDOW);
-        self.congestion.on_timeout(&self.config, self.style(), flight, self.packet, false, false);
+        self.congestion.on_timeout(&self.config, self.style(), flight, self.packet, Expiry::Answered);
         self.congestion.allow(u64::from(LEAST_PACKETS * self.packet));
         self.reduced = None;
         self.recovering = false;

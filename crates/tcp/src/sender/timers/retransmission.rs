@@ -10,6 +10,7 @@ use super::Alarm;
 use crate::Config;
 use crate::sender::Sender;
 use crate::sender::repair::Style;
+use crate::sender::window::Expiry;
 
 impl Sender {
     /// RFC 6298 (5.1), (5.3): starts the retransmission timer.
@@ -29,13 +30,16 @@ impl Sender {
         let mss = u32::from(self.mss);
         let (una, max) = (self.flight.una(), self.flight.max());
         let flight = u32::try_from(max - una).unwrap_or(u32::MAX);
-        let recovering = self.repair.in_recovery();
-        let reduce = first && self.may_reduce(una);
-        if reduce && !recovering {
+        let expiry = match first && self.may_reduce(una) {
+            false => Expiry::Answered,
+            true if self.repair.in_recovery() => Expiry::InRecovery,
+            true => Expiry::First,
+        };
+        if expiry == Expiry::First {
             self.keep_for_undo(config);
         }
         self.ecn.on_reduction(max);
-        self.congestion.on_timeout(config, self.repair.style(), flight, mss, reduce, recovering);
+        self.congestion.on_timeout(config, self.repair.style(), flight, mss, expiry);
         self.repair.on_timeout(max, config.repair.frto);
         self.urgent = None;
         self.rtt.abandon_timed_segment();

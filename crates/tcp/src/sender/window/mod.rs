@@ -6,6 +6,8 @@ mod ecn;
 mod peer;
 
 pub(crate) use accecn::{AccEcnSender, Feedback, Marks};
-pub(crate) use congestion::{Acked, Congestion, Law, MarkedAck, ModelAck, ModelRestart, RepairPhase, RoundTrip};
+pub(crate) use congestion::{
+    Acked, Congestion, Expiry, Law, MarkedAck, ModelAck, ModelRestart, RepairPhase, RoundTrip,
+};
 pub(crate) use ecn::EcnResponse;
 pub(crate) use peer::PeerWindow;

@@ -21,6 +21,18 @@ pub(crate) struct Acked {
     pub(crate) marked: u64,
 }
 
+/// An expiry of the retransmission timer, for the slow start threshold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Expiry {
+    /// The threshold is held: the timer has retransmitted the segment before (RFC 5681, section 3.1), or a reduction
+    /// has answered this window of data (RFC 3168, section 6.1.2).
+    Answered,
+    /// The first one for the segment.
+    First,
+    /// The first one for the segment, during fast recovery.
+    InRecovery,
+}
+
 /// A round trip measured in slow start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RoundTrip {

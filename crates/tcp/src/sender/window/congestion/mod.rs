@@ -32,7 +32,7 @@ use crate::config::{ControlLoss, LossKind, MAX_WINDOW};
 use crate::sender::repair::Style;
 use crate::{ByteCounting, Config, SlowStart, Variant};
 use cubic::Cubic;
-pub(crate) use events::{Acked, RoundTrip};
+pub(crate) use events::{Acked, Expiry, RoundTrip};
 use hystart::HyStart;
 use hystart_plus_plus::HyStartPlusPlus;
 pub(crate) use law::Law;
@@ -346,28 +346,23 @@ impl Congestion {
         });
     }
 
-    /// The retransmission timer expired. `reduce`: for the first time on this segment, and no reduction has
-    /// answered this window of data. `recovering`: during fast recovery.
-    pub(crate) fn on_timeout(
-        &mut self,
-        config: &Config,
-        style: Style,
-        flight: u32,
-        mss: u32,
-        reduce: bool,
-        recovering: bool,
-    ) {
+    /// The retransmission timer expired.
+    pub(crate) fn on_timeout(&mut self, config: &Config, style: Style, flight: u32, mss: u32, expiry: Expiry) {
         if self.keeps_window() {
             self.set_cwnd(mss);
             return;
         }
-        // RFC 5681, section 3.1: ssthresh is held when the timer has already retransmitted the segment.
-        // Linux reduces a window once for each repair (`tcp_enter_loss`), with every congestion control.
-        if reduce && !(recovering && style == Style::Rack) {
-            let reduced = self.reduced(config, style, flight, mss, LossKind::Timeout);
-            // Section 3.1 says "no more than": segments that duplicate ACKs released in recovery show no
+        match expiry {
+            Expiry::Answered => {}
+            Expiry::First => self.ssthresh = self.reduced(config, style, flight, mss, LossKind::Timeout),
+            // Linux reduces a window once for each repair (`tcp_enter_loss`), with every congestion control.
+            Expiry::InRecovery if style == Style::Rack => {}
+            // RFC 5681, section 3.1, says "no more than": segments that duplicate ACKs released in recovery show no
             // larger capacity.
-            self.ssthresh = if recovering { reduced.min(self.ssthresh) } else { reduced };
+            Expiry::InRecovery => {
+                let reduced = self.reduced(config, style, flight, mss, LossKind::Timeout);
+                self.ssthresh = self.ssthresh.min(reduced);
+            }
         }
         // As in Linux (`bictcp_state`), curve and HyStart begin anew.
         self.growth = None;

@@ -31,7 +31,7 @@ fn slow_start_after_a_timeout_counts_one_segment_for_each_acknowledgement() {
         ..config(Variant::Reno)
     };
     let mut congestion = Congestion::new(&config, 1000, 0);
-    congestion.on_timeout(&config, Style::Reno, 20_000, MSS, true, false);
+    congestion.on_timeout(&config, Style::Reno, 20_000, MSS, Expiry::First);
     assert_eq!((congestion.cwnd(), congestion.ssthresh()), (1000, 10_000));
     congestion.grow(&Acked { after_timeout: true, ..acked(5000) }, &config);
     assert_eq!(congestion.cwnd(), 2000);
@@ -45,11 +45,11 @@ fn slow_start_after_a_timeout_counts_one_segment_for_each_acknowledgement() {
 fn only_the_first_timeout_sets_the_threshold() {
     let config = config(Variant::NewReno);
     let mut congestion = Congestion::new(&config, 1000, 0);
-    congestion.on_timeout(&config, Style::NewReno, 9000, MSS, true, false);
+    congestion.on_timeout(&config, Style::NewReno, 9000, MSS, Expiry::First);
     assert_eq!(congestion.ssthresh(), 4500);
-    congestion.on_timeout(&config, Style::NewReno, 1000, MSS, false, false);
+    congestion.on_timeout(&config, Style::NewReno, 1000, MSS, Expiry::Answered);
     assert_eq!(congestion.ssthresh(), 4500);
-    congestion.on_timeout(&config, Style::NewReno, 1000, MSS, true, false);
+    congestion.on_timeout(&config, Style::NewReno, 1000, MSS, Expiry::First);
     assert_eq!(congestion.ssthresh(), 2000);
 }
 
@@ -61,9 +61,9 @@ fn a_timeout_in_recovery_does_not_raise_the_threshold() {
     let mut congestion = Congestion::new(&config, 1000, 0);
     congestion.on_fast_retransmit(&config, Style::NewReno, 20_000, MSS, true);
     assert_eq!(congestion.ssthresh(), 10_000);
-    congestion.on_timeout(&config, Style::NewReno, 80_000, MSS, true, true);
+    congestion.on_timeout(&config, Style::NewReno, 80_000, MSS, Expiry::InRecovery);
     assert_eq!(congestion.ssthresh(), 10_000, "not 40 000");
-    congestion.on_timeout(&config, Style::NewReno, 8_000, MSS, true, true);
+    congestion.on_timeout(&config, Style::NewReno, 8_000, MSS, Expiry::InRecovery);
     assert_eq!(congestion.ssthresh(), 4_000);
 }
 
@@ -77,7 +77,7 @@ fn a_timeout_in_a_repair_of_linux_leaves_the_threshold() {
         congestion.set_window(20_000);
         congestion.on_fast_retransmit(&config, style, 20_000, MSS, true);
         let before = congestion.ssthresh();
-        congestion.on_timeout(&config, style, 10_000, MSS, true, true);
+        congestion.on_timeout(&config, style, 10_000, MSS, Expiry::InRecovery);
         assert_eq!(congestion.cwnd(), MSS);
         (before / MSS, congestion.ssthresh() / MSS)
     };
@@ -135,7 +135,7 @@ fn hystart_goes_on_after_an_undone_repair() {
         congestion.cwnd = 20_000;
         congestion.watch(&trip(0, 40_000, 1), &config);
         if timeout {
-            congestion.on_timeout(&config, Style::Rack, 20_000, MSS, true, false);
+            congestion.on_timeout(&config, Style::Rack, 20_000, MSS, Expiry::First);
         } else {
             congestion.on_fast_retransmit(&config, Style::Rack, 20_000, MSS, true);
         }
@@ -190,8 +190,8 @@ fn without_sack_the_flight_is_halved() {
         congestion.ssthresh() / MSS
     };
     assert_eq!(after(|one, config| one.on_fast_retransmit(config, Style::NewReno, 8 * MSS, MSS, true)), 4);
-    assert_eq!(after(|one, config| one.on_timeout(config, Style::NewReno, 8 * MSS, MSS, true, false)), 4);
-    assert_eq!(after(|one, config| one.on_timeout(config, Style::Rack, 8 * MSS, MSS, true, false)), 10);
+    assert_eq!(after(|one, config| one.on_timeout(config, Style::NewReno, 8 * MSS, MSS, Expiry::First)), 4);
+    assert_eq!(after(|one, config| one.on_timeout(config, Style::Rack, 8 * MSS, MSS, Expiry::First)), 10);
 }
 
 /// Linux: idle for more than a timeout of 300 ms, 45 segments are halved at 301, 601 and 901 ms, to 22, 11 and 5, but
@@ -246,7 +246,7 @@ fn a_control_of_the_caller_sets_window_threshold_and_rate() {
     // 2 750 no less than a segment.
     congestion.on_fast_retransmit(&config, Style::Rack, 20_000, MSS, true);
     assert_eq!((congestion.cwnd(), congestion.ssthresh()), (2_750, 2_750));
-    congestion.on_timeout(&config, Style::Rack, 16_000, MSS, true, false);
+    congestion.on_timeout(&config, Style::Rack, 16_000, MSS, Expiry::First);
     assert_eq!((congestion.cwnd(), congestion.ssthresh()), (MSS, MSS));
     assert_eq!(congestion.law().and_then(Law::pacing_rate), Some(2000));
     congestion.on_ecn_echo(&config, Style::Rack, MSS);
