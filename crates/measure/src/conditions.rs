@@ -350,7 +350,7 @@ mod tests {
         };
         let (delay, from, rating, sentence) = call(&loaded);
         assert_eq!((delay, from), (0.448, CallDelay::LoadedDirection));
-        assert!((rating - 58.0).abs() < 1.0, "{rating}");
+        assert!((rating - 58.36).abs() < 0.005, "{rating}");
         assert!(sentence.ends_with("a call next to it: nearly all users dissatisfied."), "{sentence}");
         // Measured delays of a second series of the same code point, and of both directions.
         loaded.load = Some(Direction::Both);
