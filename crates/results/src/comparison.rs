@@ -21,6 +21,7 @@ use crate::Run;
 use crate::format;
 use crate::goodput::{is_counted, of_direction};
 use crate::measures::{ENOUGH_FOR_P99, distinct};
+use crate::phases::WHOLE;
 use crate::schema::{Flow, Phase, Summary};
 use crate::seeds::{Measure, Seeded};
 
@@ -130,6 +131,7 @@ impl Row {
 #[must_use]
 pub fn measured_where(runs: &[Row]) -> String {
     let place = |row: &Row| match row {
+        Row::Line(measured) if measured.phase == WHOLE => WHOLE_RUN.to_owned(),
         Row::Line(measured) => measured.phase.clone(),
         Row::Network(MeasuredNetwork { port: Some(port), .. }) => {
             format!("over the whole run, the queue at port {port}")
@@ -160,7 +162,8 @@ pub fn about_the_rows(comparison: &Comparison, rows: &[Vec<Row>]) -> String {
     } else {
         places.into_iter().next().unwrap_or_else(|| WHOLE_RUN.to_owned())
     };
-    let is_of_a_phase = |row: &Row| matches!(row, Row::Line(measured) if measured.phase != WHOLE_RUN);
+    let is_of_a_phase =
+        |row: &Row| matches!(row, Row::Line(measured) if ![WHOLE_RUN, WHOLE].contains(&&*measured.phase));
     let of_a_phase = rows.iter().flatten().any(is_of_a_phase);
     let spans = distinct(rows.iter().flatten().filter_map(|row| match row {
         Row::Line(measured) => Some((&measured.phase, measured.phase_from_s, measured.phase_to_s)),

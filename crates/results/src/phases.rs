@@ -13,6 +13,9 @@ use crate::schema::Shares;
 /// neighbours: 48 flows that start one after another do not make 48 readable phases.
 const MOST_PARTS: usize = 12;
 
+/// The name of the only part of a run whose offered traffic does not change.
+pub const WHOLE: &str = "whole run";
+
 /// The parts of a run, in order. Snapshots at one time, as of two sources that start together, have
 /// no part between them.
 pub(crate) fn intervals(network: &Network, outcome: &Outcome) -> Vec<Interval> {
@@ -73,7 +76,7 @@ pub(crate) fn names(network: &Network, all: &[Vec<usize>]) -> Vec<String> {
         } else if let Some(last) = earlier() {
             format!("after {}", joined(last))
         } else {
-            "whole run".to_owned()
+            WHOLE.to_owned()
         };
         names.push(name);
     }

@@ -89,6 +89,11 @@ fn sum(rows: &Value, direction: &str, name: &str) -> u64 {
     rows.filter_map(|row| row[name].as_u64()).sum()
 }
 
+/// One in `parts`, and one more.
+fn run_share(count: u64, parts: u64) -> u64 {
+    1 + count / parts
+}
+
 /// A capture at the sender shows every expiry of a timer and every fast retransmit, and the
 /// simulator counts them.
 #[test]
@@ -96,6 +101,7 @@ fn timeouts_and_fast_retransmits_are_those_that_the_simulator_counted() {
     let mut failures = Vec::new();
     let mut seen = [0; 2];
     for variant in &VARIANTS {
+        let mut totals = [[0; 2]; 2];
         for (number, losses) in LOSSES.iter().enumerate() {
             let tcp = format!("tcp.variant={variant}");
             let by_number =
@@ -112,20 +118,28 @@ fn timeouts_and_fast_retransmits_are_those_that_the_simulator_counted() {
                     let run = sum(&summary["flows"], direction, name);
                     if let Some(seen) = seen.get_mut(kind) {
                         *seen += run;
+                        totals[kind][0] += own;
+                        totals[kind][1] += run;
                     }
-                    // A sender with SACK that undoes an unneeded repair may begin another at once,
-                    // which looks like a part of the first.
+                    // A sender with SACK that undoes an unneeded repair may begin another at once, which looks like a
+                    // part of the first. A timeout and a repair at the same time look alike. The limits are those of
+                    // eight seeds: a timeout more or less in 20, and four of 85; ten fast retransmits less of 191.
                     let selective = ["sack", "cubic"].contains(variant);
                     let allowed = match *name {
-                        "fast_retransmits" if selective => run - run / 20..=run,
-                        // A timeout and a repair at the same time look alike.
-                        "timeouts" if selective => run - run / 40..=run + 1 + run / 50,
+                        "fast_retransmits" if selective => run - run / 18..=run + 1,
+                        "timeouts" if selective => run - run.min(1 + run / 40)..=run + 1 + run / 25,
                         _ => run..=run,
                     };
                     if !allowed.contains(&own) {
                         failures.push(format!("{overrides:?} {direction}: {name} {own}, simulator {run}"));
                     }
                 }
+            }
+        }
+        // All runs of a variant together are closer: 2 % of the timeouts, 3 % of the fast retransmits.
+        for ([own, run], most) in totals.into_iter().zip([run_share(totals[0][1], 50), run_share(totals[1][1], 33)]) {
+            if own.abs_diff(run) > most {
+                failures.push(format!("{variant}: {own} in all, simulator {run}"));
             }
         }
     }
@@ -182,11 +196,16 @@ fn at_the_receiver_causes_are_those_of_the_sender() {
                 assert!(own.abs_diff(run) <= 3 + run / 5, "{losses:?} {direction}: {name} {own}, simulator {run}");
             }
             let rows = rows.as_array().unwrap().iter().filter(|row| row["direction"] == direction);
+            let mut idle_shares = Vec::new();
             for row in rows {
                 assert_eq!((&row["vantage"], &row["limits_from"]), (&"receiver".into(), &"timestamps".into()));
                 let idle = row["limited_by"]["application"].as_f64().unwrap();
-                assert!(idle < 0.03, "{losses:?} {direction}: {idle}");
+                assert!(idle < 0.06, "{losses:?} {direction}: {idle}");
+                idle_shares.push(idle);
             }
+            // Of eight seeds the largest share of a connection is 5 %, and the mean 2.5 %.
+            let mean = idle_shares.iter().sum::<f64>() / idle_shares.len() as f64;
+            assert!(mean < 0.03, "{losses:?} {direction}: {idle_shares:?}");
         }
     }
     assert!(seen[0] > 600 && seen[1] > 10, "{seen:?}");
