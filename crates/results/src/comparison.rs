@@ -14,14 +14,15 @@ use serde::Serialize;
 
 pub use self::alone::{Alone, Baseline};
 pub use self::calls::Calls;
-use self::cell::{Cell, Quantity, WHOLE_RUN};
+pub(crate) use self::cell::WHOLE_RUN;
+use self::cell::{Cell, Quantity};
 pub use self::network::MeasuredNetwork;
 pub use self::people::People;
 use crate::Run;
 use crate::format;
 use crate::goodput::{is_counted, of_direction};
 use crate::measures::{ENOUGH_FOR_P99, distinct};
-use crate::phases::WHOLE;
+use crate::phases;
 use crate::schema::{Flow, Phase, Summary};
 use crate::seeds::{Measure, Seeded};
 
@@ -131,7 +132,6 @@ impl Row {
 #[must_use]
 pub fn measured_where(runs: &[Row]) -> String {
     let place = |row: &Row| match row {
-        Row::Line(measured) if measured.phase == WHOLE => WHOLE_RUN.to_owned(),
         Row::Line(measured) => measured.phase.clone(),
         Row::Network(MeasuredNetwork { port: Some(port), .. }) => {
             format!("over the whole run, the queue at port {port}")
@@ -162,8 +162,7 @@ pub fn about_the_rows(comparison: &Comparison, rows: &[Vec<Row>]) -> String {
     } else {
         places.into_iter().next().unwrap_or_else(|| WHOLE_RUN.to_owned())
     };
-    let is_of_a_phase =
-        |row: &Row| matches!(row, Row::Line(measured) if ![WHOLE_RUN, WHOLE].contains(&&*measured.phase));
+    let is_of_a_phase = |row: &Row| matches!(row, Row::Line(measured) if measured.phase != WHOLE_RUN);
     let of_a_phase = rows.iter().flatten().any(is_of_a_phase);
     let spans = distinct(rows.iter().flatten().filter_map(|row| match row {
         Row::Line(measured) => Some((&measured.phase, measured.phase_from_s, measured.phase_to_s)),
@@ -352,7 +351,7 @@ impl Measured {
             has_line.then(|| meant.map(|(_, count)| count).sum())
         };
         Self {
-            phase: phase.map_or_else(|| WHOLE_RUN.to_owned(), |phase| phase.name.clone()),
+            phase: phase.map_or(WHOLE_RUN, |phase| phases::in_words(&phase.name)).to_owned(),
             phase_from_s: span.0,
             phase_to_s: span.1,
             download_bps: goodput("down"),

@@ -55,7 +55,7 @@ pub mod table;
 mod tabular;
 pub mod write;
 
-pub use phases::WHOLE as WHOLE_RUN;
+pub use phases::in_words;
 pub use schema::Summary;
 pub use series::Series;
 pub use summarise::{Origin, delay, summarise};

@@ -6,6 +6,7 @@ use lastmile_tcp::LimitedTime;
 use lastmile_units::Duration;
 
 use crate::bounds;
+use crate::comparison::WHOLE_RUN;
 use crate::interval::Interval;
 use crate::schema::Shares;
 
@@ -14,7 +15,13 @@ use crate::schema::Shares;
 const MOST_PARTS: usize = 12;
 
 /// The name of the only part of a run whose offered traffic does not change.
-pub const WHOLE: &str = "whole run";
+const WHOLE: &str = "whole run";
+
+/// A phase in a sentence: `during upload`, `over the whole run`.
+#[must_use]
+pub fn in_words(phase: &str) -> &str {
+    if phase == WHOLE { WHOLE_RUN } else { phase }
+}
 
 /// The parts of a run, in order. Snapshots at one time, as of two sources that start together, have
 /// no part between them.

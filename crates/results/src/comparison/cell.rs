@@ -7,7 +7,7 @@ use crate::seeds::{self, Measure};
 use crate::tabular::NOTHING;
 
 /// The part of the run, if it is no phase.
-pub(super) const WHOLE_RUN: &str = "over the whole run";
+pub(crate) const WHOLE_RUN: &str = "over the whole run";
 
 /// The quantity of a column, and its format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

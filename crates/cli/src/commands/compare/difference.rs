@@ -3,7 +3,7 @@
 
 use lastmile_results::noticed::{Noticed, noticed};
 use lastmile_results::schema::{Phase, PhaseFlow};
-use lastmile_results::{Run, WHOLE_RUN};
+use lastmile_results::{Run, in_words};
 use lastmile_text::table::wrap;
 use lastmile_units::BitRate;
 
@@ -19,8 +19,7 @@ const NOTICEABLE_S: f64 = 0.02;
 pub(super) fn explained(runs: &[&Run], measured: &[&str], width: u16) -> String {
     let mut text = String::new();
     let Some((phase, flow)) = largest(runs, measured) else { return text };
-    let over = if phase.name == WHOLE_RUN { "over the " } else { "" };
-    wrap(&mut text, &format!("What limited {flow} {over}{}", phase.name), 0, width);
+    wrap(&mut text, &format!("What limited {flow} {}", in_words(&phase.name)), 0, width);
     for run in runs {
         if let Some(found) = find(run, phase, flow) {
             let rate = rate(found.goodput_bps);
