@@ -16,6 +16,8 @@ mod reports;
 mod state;
 mod trace;
 
+use std::num::{NonZeroU16, NonZeroU32};
+
 use lastmile_packet::{Meta, SeqNumber, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
@@ -26,7 +28,7 @@ use crate::cause::Cause;
 use crate::congestion::Congestion;
 use crate::limit::Limit;
 use crate::outcome::{Direction, MOST_PAUSES, Pause};
-use crate::outstanding::{Outstanding, Segment};
+use crate::outstanding::{Outstanding, Segment, Sends};
 use crate::response_time::Feedback;
 use crate::roundtrip::RoundTrip;
 use crate::segment_size::SegmentSize;
@@ -257,7 +259,7 @@ impl Half {
             // The segment was acknowledged and its record removed.
             old.seen = true;
             old.last = self.times.advanced.unwrap_or(now);
-            old.ip_id = self.recent.packets.iter().find(|(offset, _)| *offset == start).map_or(0, |(_, id)| *id);
+            old.ip_id = self.recent.packets.iter().find(|(offset, _)| *offset == start).and_then(|(_, id)| *id);
         }
         if end <= self.stream.una || start >= end {
             return old;
@@ -265,20 +267,18 @@ impl Half {
         let above = self.sent.at(end).map(|segment| segment.first);
         let timestamp = packet.options().timestamps().map(|(value, _)| value);
         for segment in self.sent.cut(start.max(self.stream.una), end) {
-            if segment.sends == 0 {
+            if segment.sends == Sends::Never {
                 old.filled += segment.end - segment.start;
                 old.above = Some((above.unwrap_or(segment.first), segment.timestamp));
                 segment.first = now;
-                // The receiver held back the data above the hole, so no ACK of them measures a
-                // round trip.
-                segment.sends = 1;
             } else if !old.seen {
                 old = Old { seen: true, last: segment.last, episode: segment.episode, ip_id: segment.ip_id, ..old };
             }
-            segment.sends += 1;
+            // The receiver held back the data above a hole, so no ACK of them measures a round trip.
+            segment.sends = Sends::Several;
             segment.last = now;
             segment.timestamp = timestamp;
-            segment.ip_id = packet.ip_id;
+            segment.ip_id = NonZeroU16::new(packet.ip_id);
         }
         old
     }
@@ -289,7 +289,7 @@ impl Half {
             return Kind::New;
         }
         let reaction = self.reaction(opened);
-        if old.seen && old.ip_id != 0 && old.ip_id == packet.ip_id {
+        if old.seen && old.ip_id.is_some_and(|id| id.get() == packet.ip_id) {
             self.out.repeats.duplicated += 1;
             return Kind::Duplicate;
         }
@@ -361,7 +361,8 @@ impl Half {
             self.recovery.phase = phase;
             self.recovery.past = Past { phase, first: start, ended: None, evident: None };
             self.recovery.until = self.stream.next.max(end);
-            self.recovery.episode += 1;
+            let next = self.recovery.episode.map_or(NonZeroU32::MIN, |episode| episode.saturating_add(1));
+            self.recovery.episode = Some(next);
         }
         // The echo for the first segment under way is that of the segment itself (RFC 7323, section 4.3).
         if begins.is_some() || cause == Cause::TailProbe && start == self.stream.una {
@@ -381,9 +382,9 @@ impl Half {
         if end <= self.stream.next {
             return 0;
         }
-        let (first, last, sacked, episode) = (now, now, None, 0);
+        let (first, last, sacked, episode) = (now, now, None, None);
         let timestamp = packet.options().timestamps().map(|(value, _)| value);
-        let ip_id = packet.ip_id;
+        let ip_id = NonZeroU16::new(packet.ip_id);
         // The first captured data may be preceded by data from before the capture.
         let is_first = self.stream.origin == 0 && self.times.last_sent.is_none();
         let new = Segment {
@@ -393,7 +394,7 @@ impl Half {
             last,
             sacked,
             timestamp,
-            sends: 1,
+            sends: Sends::Once,
             episode,
             ip_id,
             in_network: true,
@@ -402,7 +403,7 @@ impl Half {
             let hole = if is_first {
                 Segment::before_capture(new.start, start, now)
             } else {
-                Segment { end: start, sends: 0, ip_id: 0, ..new }
+                Segment { end: start, sends: Sends::Never, ip_id: None, ..new }
             };
             self.out.forgotten += u64::from(self.sent.push(hole));
         }

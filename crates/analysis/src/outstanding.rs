@@ -4,12 +4,23 @@
 //! a segment.
 
 use std::collections::VecDeque;
+use std::num::{NonZeroU16, NonZeroU32};
 
 use lastmile_units::Instant;
 
 /// The most segments in flight that one direction stores. The oldest beyond that count as
 /// acknowledged.
 pub const MOST_OUTSTANDING: usize = 65_536;
+
+/// How often a range was sent, as far as the capture shows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sends {
+    /// No packet of it was captured: a hole.
+    Never,
+    Once,
+    /// Several times, or perhaps: of data from before the capture, and of a filled hole, the first is unknown.
+    Several,
+}
 
 /// A range of the stream sent in one packet, or a hole of which no packet was captured.
 #[derive(Clone, Copy, Debug)]
@@ -24,19 +35,18 @@ pub(crate) struct Segment {
     pub(crate) sacked: Option<Instant>,
     /// The timestamp of its last transmission; of a hole that of the packet that showed it.
     pub(crate) timestamp: Option<u32>,
-    /// Number of transmissions; 0 for a hole.
-    pub(crate) sends: u32,
-    /// The episode of repair of its last retransmission; 0 for none.
-    pub(crate) episode: u32,
-    /// Identification in the IPv4 header of its last transmission, 0 for none.
-    pub(crate) ip_id: u16,
+    pub(crate) sends: Sends,
+    /// The episode of repair of its last retransmission.
+    pub(crate) episode: Option<NonZeroU32>,
+    /// Identification in the IPv4 header of its last transmission.
+    pub(crate) ip_id: Option<NonZeroU16>,
     /// False for a segment that was SACKed, or lost and not retransmitted.
     pub(crate) in_network: bool,
 }
 
 impl Segment {
-    /// Data that were sent before the capture began, whose first packet was captured at `at`. Counted as sent
-    /// twice, they measure no round trip.
+    /// Data that were sent before the capture began, whose first packet was captured at `at`. They measure no
+    /// round trip.
     pub(crate) fn before_capture(start: i64, end: i64, at: Instant) -> Self {
         Self {
             start,
@@ -45,9 +55,9 @@ impl Segment {
             last: at,
             sacked: None,
             timestamp: None,
-            sends: 2,
-            episode: 0,
-            ip_id: 0,
+            sends: Sends::Several,
+            episode: None,
+            ip_id: None,
             in_network: true,
         }
     }
@@ -121,10 +131,10 @@ impl Outstanding {
     }
 
     /// The sender takes `start..end` for lost, except what it has retransmitted in this `episode`.
-    pub(crate) fn lose(&mut self, start: i64, end: i64, episode: Option<u32>) {
+    pub(crate) fn lose(&mut self, start: i64, end: i64, episode: Option<NonZeroU32>) {
         let mut gone = 0;
         for segment in self.cut(start, end) {
-            if episode.is_none_or(|episode| segment.episode != episode) {
+            if episode.is_none() || segment.episode != episode {
                 gone += segment.octets();
                 segment.in_network = false;
             }
@@ -183,7 +193,7 @@ mod tests {
     use super::*;
 
     fn segment(start: i64, end: i64) -> Segment {
-        Segment { sends: 1, ..Segment::before_capture(start, end, Instant::ZERO) }
+        Segment { sends: Sends::Once, ..Segment::before_capture(start, end, Instant::ZERO) }
     }
 
     #[test]
@@ -209,13 +219,14 @@ mod tests {
         sent.sack(300, 500, Instant::ZERO);
         sent.sack(400, 600, Instant::ZERO);
         assert_eq!(sent.in_network(), 700);
-        sent.lose(0, 300, Some(1));
+        let repair = Some(NonZeroU32::MIN);
+        sent.lose(0, 300, repair);
         assert_eq!(sent.in_network(), 400);
         sent.restore(0, 100);
         sent.restore(300, 400);
         assert_eq!(sent.in_network(), 500, "a SACKed segment has arrived");
-        sent.cut(0, 100).for_each(|segment| segment.episode = 1);
-        sent.lose(0, 600, Some(1));
+        sent.cut(0, 100).for_each(|segment| segment.episode = repair);
+        sent.lose(0, 600, repair);
         assert_eq!(sent.in_network(), 500, "it was retransmitted in this repair");
         sent.lose(0, 1000, None);
         assert_eq!(sent.in_network(), 0);

@@ -6,7 +6,7 @@ use lastmile_units::Instant;
 
 use super::Half;
 use super::state::{AckFact, DUP_THRESH, Phase};
-use crate::outstanding::Segment;
+use crate::outstanding::{Segment, Sends};
 use crate::response_time::Feedback;
 
 /// The largest window (RFC 7323, section 2.3).
@@ -84,7 +84,7 @@ impl Half {
         let Some(highest) = self.sack.ranges.highest().filter(|_| self.recovery.phase != Phase::Open) else { return };
         let from = self.recovery.lost_to.max(self.stream.una);
         if highest > from {
-            self.sent.lose(from, highest, Some(self.recovery.episode));
+            self.sent.lose(from, highest, self.recovery.episode);
             self.recovery.lost_to = highest;
         }
     }
@@ -111,7 +111,7 @@ impl Half {
         let (mut newest, mut clean) = (None, true);
         let (recent, place) = (&mut self.recent.packets, &mut self.recent.count);
         self.sent.acknowledge(ack, |segment| {
-            clean &= segment.sends == 1 && segment.sacked.is_none();
+            clean &= segment.sends == Sends::Once && segment.sacked.is_none();
             recent[*place % 8] = (segment.start, segment.ip_id);
             *place += 1;
             newest = Some(*segment);
@@ -159,7 +159,7 @@ impl Half {
         let sent = if clean {
             Some(newest.first)
         } else {
-            let repeated = newest.sends > 1 && newest.sacked.is_none();
+            let repeated = newest.sends == Sends::Several && newest.sacked.is_none();
             (repeated && echo.is_some() && echo == newest.timestamp).then_some(newest.last)
         };
         if let Some(sent) = sent {

@@ -1,5 +1,7 @@
 //! The parts of a direction's state.
 
+use std::num::{NonZeroU16, NonZeroU32};
+
 use lastmile_packet::SeqNumber;
 use lastmile_units::{Duration, Instant};
 
@@ -41,8 +43,8 @@ pub(super) struct Old {
     /// Of the first such segment: time, episode, IP identification and timestamp of its last
     /// transmission.
     pub(super) last: Instant,
-    pub(super) episode: u32,
-    pub(super) ip_id: u16,
+    pub(super) episode: Option<NonZeroU32>,
+    pub(super) ip_id: Option<NonZeroU16>,
     /// The time of the segment above a filled hole, and the timestamp of the packet that showed the hole.
     pub(super) above: Option<(Instant, Option<u32>)>,
 }
@@ -116,8 +118,8 @@ pub(super) struct Recovery {
     pub(super) expiry: Option<Expiry>,
     /// The offset whose acknowledgement ends the repair.
     pub(super) until: i64,
-    /// Number of the last repair, from 1 on.
-    pub(super) episode: u32,
+    /// Number of the last repair.
+    pub(super) episode: Option<NonZeroU32>,
     pub(super) doubt: Option<Doubt>,
     pub(super) reports: Reports,
     pub(super) dup_acks: u32,
@@ -197,7 +199,7 @@ pub(crate) struct ReceiveWindow {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Recent {
     /// Offset and IP identification of each.
-    pub(super) packets: [(i64, u16); 8],
+    pub(super) packets: [(i64, Option<NonZeroU16>); 8],
     /// Number of packets ever stored.
     pub(super) count: usize,
 }
