@@ -196,6 +196,11 @@ impl Congestion {
         }
     }
 
+    /// The sender has taken the repair back.
+    pub(crate) fn undone(&mut self) {
+        self.repair = None;
+    }
+
     /// True for a sender whose repairs without SACK take duplicate ACKs for segments that have left the
     /// network.
     pub(crate) const fn counts_duplicates(&self) -> bool {

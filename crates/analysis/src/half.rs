@@ -7,7 +7,7 @@
 //!
 //! This file has the data packets, `acks.rs` the ACKs, `cause.rs` the causes of retransmissions,
 //! `limits.rs` the sender's limits and the results, `reports.rs` the reports of duplicates, `state.rs` the parts of the
-//! state.
+//! state, `undo.rs` repairs that are taken back.
 
 mod acks;
 mod cause;
@@ -15,6 +15,7 @@ mod limits;
 mod reports;
 mod state;
 mod trace;
+mod undo;
 
 use std::num::{NonZeroU16, NonZeroU32};
 
@@ -324,6 +325,12 @@ impl Half {
     fn count(&mut self, now: Instant, (start, end): (i64, i64), cause: Cause, packet: &Meta) {
         self.recovery.reports.note(start, end);
         self.expired(now, (start, end), cause);
+        if cause == Cause::Fast && self.recovery.phase == Phase::Fast {
+            self.recovery.as_reno.note(now);
+        }
+        if !self.sack.heeded && self.passes_over(start) {
+            self.heed();
+        }
         let repeats = &mut self.out.repeats;
         let begins = match cause {
             Cause::Timeout => {
@@ -345,6 +352,7 @@ impl Half {
             }
             Cause::AfterTimeout => {
                 repeats.after_timeout += 1;
+                self.recovery.undo.goes_on();
                 None
             }
             Cause::TailProbe => {
@@ -358,23 +366,32 @@ impl Half {
         };
         if let Some(phase) = begins {
             self.reduce(phase);
+            self.begin_undo(phase);
             self.recovery.phase = phase;
+            self.recovery.begun = Some(now);
             self.recovery.past = Past { phase, first: start, ended: None, evident: None };
             self.recovery.until = self.stream.next.max(end);
             let next = self.recovery.episode.map_or(NonZeroU32::MIN, |episode| episode.saturating_add(1));
             self.recovery.episode = Some(next);
         }
+        let timestamp = packet.options().timestamps().map(|(value, _)| value);
         // The echo for the first segment under way is that of the segment itself (RFC 7323, section 4.3).
         if begins.is_some() || cause == Cause::TailProbe && start == self.stream.una {
-            let timestamp = packet.options().timestamps().map(|(value, _)| value);
             self.recovery.doubt = Some(Doubt { start, at: now, timestamp, timeout: begins == Some(Phase::Loss) });
         }
         let (episode, una) = (self.recovery.episode, self.stream.una);
+        self.recovery.undo.note((start, end), una, timestamp);
         for segment in self.sent.cut(start.max(una), end.min(self.stream.next)) {
             segment.episode = episode;
         }
         self.find_losses();
         self.sent.restore(start.max(una), end.min(self.stream.next));
+    }
+
+    /// True if the repair goes on at `start` after octets that were SACKed, and that it did not retransmit.
+    fn passes_over(&self, start: i64) -> bool {
+        let before = if start > self.stream.una { self.sent.at(start - 1) } else { None };
+        before.is_some_and(|before| before.sacked.is_some() && before.episode != self.recovery.episode)
     }
 
     /// Appends the part above the highest offset, and returns its length in sequence numbers.

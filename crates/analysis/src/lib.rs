@@ -16,6 +16,8 @@
 //! | `half/limits.rs` | the limits of its sender over time; the results |
 //! | `half/trace.rs` | the sender's congestion window along its packets |
 //! | `half/state.rs` | the parts of its state |
+//! | `half/undo.rs` | repairs that the sender takes back |
+//! | `half/reports.rs` | reports of duplicates |
 //! | `half/cause.rs` | the cause of a retransmission, from the packets around it |
 //! | `cause.rs` | the causes of retransmissions, by name |
 //! | `congestion.rs` | the estimate of a congestion window |

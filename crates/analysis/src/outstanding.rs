@@ -119,15 +119,17 @@ impl Outstanding {
         self.in_network
     }
 
-    /// Records a SACK block.
-    pub(crate) fn sack(&mut self, left: i64, right: i64, now: Instant) {
-        let mut gone = 0;
+    /// Records a SACK block. True if it reports for the first time octets below `until` that were sent once.
+    pub(crate) fn sack(&mut self, left: i64, right: i64, now: Instant, until: i64) -> bool {
+        let (mut gone, mut original) = (0, false);
         for segment in self.cut(left, right) {
+            original |= segment.sacked.is_none() && segment.sends == Sends::Once && segment.end <= until;
             segment.sacked.get_or_insert(now);
             gone += segment.octets();
             segment.in_network = false;
         }
         self.in_network -= gone;
+        original
     }
 
     /// The sender takes `start..end` for lost, except what it has retransmitted in this `episode`.
@@ -216,8 +218,8 @@ mod tests {
         let mut sent = Outstanding::default();
         (0..10).for_each(|number| _ = sent.push(segment(100 * number, 100 * number + 100)));
         assert_eq!(sent.in_network(), 1000);
-        sent.sack(300, 500, Instant::ZERO);
-        sent.sack(400, 600, Instant::ZERO);
+        assert!(sent.sack(300, 500, Instant::ZERO, 500));
+        assert!(!sent.sack(400, 600, Instant::ZERO, 500), "what is new was sent later");
         assert_eq!(sent.in_network(), 700);
         let repair = Some(NonZeroU32::MIN);
         sent.lose(0, 300, repair);

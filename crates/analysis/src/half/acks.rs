@@ -5,7 +5,8 @@ use lastmile_packet::{Meta, SackBlock, SeqNumber, TcpFlags};
 use lastmile_units::Instant;
 
 use super::Half;
-use super::state::{AckFact, DUP_THRESH, Phase};
+use super::state::{AckFact, DUP_THRESH, Delivered, Phase};
+use super::undo::Covered;
 use crate::outstanding::{Segment, Sends};
 use crate::response_time::Feedback;
 
@@ -38,12 +39,13 @@ impl Half {
         self.congestion.before_ack(self.moment(now));
         let una = self.stream.una;
         self.last.ack = AckFact { offset: ack, advance: (ack - una).max(0).unsigned_abs(), ..AckFact::default() };
-        let fresh_sack = self.on_sack(now, base, ack, packet);
+        let mut covered = self.on_sack(now, base, ack, packet);
         if ack > self.stream.una {
-            self.advance(now, ack, packet, is_bare);
+            covered.advanced = true;
+            covered.original |= self.advance(now, ack, packet, is_bare);
         } else if ack == self.stream.una && self.stream.next > self.stream.una && is_bare {
             let same_window = self.window.raw == Some(packet.window);
-            if fresh_sack || same_window {
+            if covered.sacked || same_window {
                 self.recovery.dup_acks = self.recovery.dup_acks.saturating_add(1);
                 self.out.acks.duplicate += 1;
                 self.last.ack.duplicate = true;
@@ -58,6 +60,7 @@ impl Half {
         if ack >= self.stream.una {
             self.on_window(now, packet);
         }
+        self.undo(now, covered, packet);
         self.times.last_ack = Some(now);
         self.weigh(now);
         self.limit = Some(self.limit_now());
@@ -103,15 +106,23 @@ impl Half {
         }
     }
 
-    fn advance(&mut self, now: Instant, ack: i64, packet: &Meta, is_bare: bool) {
+    /// A new acknowledgement. True if it covers octets that were sent once, before the repair.
+    fn advance(&mut self, now: Instant, ack: i64, packet: &Meta, is_bare: bool) -> bool {
         if self.out.initial_window.is_none() && self.stream.origin == 1 && ack > 1 {
             self.out.initial_window =
                 Some((self.stream.next.max(ack).min(self.stream.fin.unwrap_or(i64::MAX)) - 1).max(0).unsigned_abs());
         }
-        let (mut newest, mut clean) = (None, true);
+        let (mut newest, mut clean, mut original) = (None, true, false);
+        let until = self.recovery.until;
+        let delivered = &mut self.recovery.delivered;
         let (recent, place) = (&mut self.recent.packets, &mut self.recent.count);
         self.sent.acknowledge(ack, |segment| {
-            clean &= segment.sends == Sends::Once && segment.sacked.is_none();
+            let is_once = segment.sends == Sends::Once && segment.sacked.is_none();
+            clean &= is_once;
+            original |= is_once && segment.end <= until;
+            if segment.sacked.is_none() && delivered.is_none_or(|latest| latest.sent < segment.last) {
+                *delivered = Some(Delivered { sent: segment.last, at: now });
+            }
             recent[*place % 8] = (segment.start, segment.ip_id);
             *place += 1;
             newest = Some(*segment);
@@ -150,6 +161,7 @@ impl Half {
             self.recovery.past.ended = Some(now);
             self.congestion.repaired();
         }
+        original
     }
 
     /// Measures the round trip of the newest acknowledged segment, and the distance from the
@@ -195,22 +207,24 @@ impl Half {
         }
     }
 
-    /// Processes SACK blocks (RFC 2018) and reports of duplicates (RFC 2883, section 4). True if
-    /// anything is new.
-    fn on_sack(&mut self, now: Instant, base: SeqNumber, ack: i64, packet: &Meta) -> bool {
+    /// Processes SACK blocks (RFC 2018) and reports of duplicates (RFC 2883, section 4).
+    fn on_sack(&mut self, now: Instant, base: SeqNumber, ack: i64, packet: &Meta) -> Covered {
         let options = packet.options();
         if options.sack_count() == 0 {
-            return false;
+            return Covered::default();
         }
         let range = |half: &Self, block: SackBlock| {
             (half.offset(base, half.stream.una, block.left), half.offset(base, half.stream.una, block.right))
         };
         let blocks: Vec<(i64, i64)> = options.sack_blocks().map(|block| range(self, block)).collect();
-        let mut fresh = false;
+        let mut covered = Covered::default();
         for (number, &(left, right)) in blocks.iter().enumerate() {
             let within = blocks.get(1).is_some_and(|other| other.0 <= left && right <= other.1);
             if number == 0 && left < right && (right <= ack || within) {
-                self.out.repeats.spurious += self.recovery.reports.needless(left, right);
+                if let Some(needless) = self.recovery.reports.needless(left, right) {
+                    self.out.repeats.spurious += needless;
+                    self.recovery.undo.report(left, right);
+                }
                 continue;
             }
             if left >= right || left < ack || right > self.stream.next || right <= self.stream.una {
@@ -218,11 +232,11 @@ impl Half {
             }
             (self.sack.used, self.sack.allowed) = (true, true);
             if self.sack.ranges.add(left, right) {
-                fresh = true;
-                self.sent.sack(left, right, now);
+                covered.sacked = true;
+                covered.original |= self.sent.sack(left, right, now, self.recovery.until);
             }
         }
-        fresh
+        covered
     }
 
     fn on_window(&mut self, now: Instant, packet: &Meta) {

@@ -7,7 +7,8 @@
 //! sender's response time, and a timeout otherwise. Within a repair each segment is sent once. Its
 //! second retransmission means an expired timer or, with SACK, that a segment sent later has just
 //! arrived (RACK, RFC 8985, section 6). With SACK a sender may first wait for a reordering timer
-//! (RFC 8985, section 6.2, step 5). A retransmission timeout takes at least a smoothed round trip
+//! (RFC 8985, section 6.2, step 5). Where both a timer and an arrival may be the reason, the sender's earlier second
+//! retransmissions decide: one without RACK left them to its timer. A retransmission timeout takes at least a smoothed round trip
 //! (RFC 6298, section 2.3), and the first of a repair at least the 200 ms of Linux. Its timer runs from
 //! the last new acknowledgement, or from later data that were sent while none were under way.
 //!
@@ -28,12 +29,14 @@ use crate::cause::Cause;
 
 /// The least time of a retransmission timeout (Linux: `tcp_rto_min`), and the time that a probe allows for a
 /// delayed ACK (RFC 8985, section 7.2).
-const LEAST: Duration = Duration::from_ms(200);
+pub(super) const LEAST: Duration = Duration::from_ms(200);
+/// What an ACK released is sent within this time.
+const PROMPT: Duration = Duration::from_ms(1);
 
 impl Half {
     /// The cause of the retransmission of `start..end`, with `old` as the earlier transmission.
     /// `reaction` is the sender's longest response time.
-    pub(super) fn cause(&self, now: Instant, (start, end): (i64, i64), old: &Old, reaction: Duration) -> Cause {
+    pub(super) fn cause(&mut self, now: Instant, (start, end): (i64, i64), old: &Old, reaction: Duration) -> Cause {
         let recent = |at: Instant| now.since(at) <= reaction;
         if self.stream.is_syn(start) {
             // A retransmitted SYN is answered again, independent of any timer.
@@ -56,20 +59,7 @@ impl Half {
         }
         let again = old.episode == self.recovery.episode;
         if again {
-            let overtaken = self.sack.used.then(|| self.sent.overtaken_since(old.last)).flatten();
-            // The reordering window and PRR may postpone it to the ACK of a later segment.
-            let is_postponed = |first: Instant, latest: Instant| {
-                recent(latest) && self.whole_smoothed().is_some_and(|smoothed| now.since(first) < smoothed)
-            };
-            return match (overtaken, self.recovery.evidence) {
-                (Some(_), _) if self.too_soon(now, Some(old.last)) => repaired,
-                _ if silent => Cause::Timeout,
-                (Some((first, latest)), _) if recent(first) || is_postponed(first, latest) => repaired,
-                // The repair was undone as unneeded (Eifel, DSACK, F-RTO), and evidence of a loss
-                // follows.
-                (_, Some(at)) if recent(at) => Cause::Fast,
-                _ => Cause::Timeout,
-            };
+            return self.cause_of_second(now, old.last, reaction);
         }
         if silent && !((self.sack.ranges.len() > 0 || self.is_distant()) && self.too_soon(now, None)) {
             return Cause::Timeout;
@@ -78,6 +68,61 @@ impl Half {
         // loss needs three duplicate ACKs of its own.
         let is_reno = self.recovery.phase == Phase::Fast && !self.recovery.selective;
         if is_reno && self.recovery.dup_acks == DUP_THRESH { Cause::Fast } else { repaired }
+    }
+
+    /// The cause of a retransmission in the repair that has sent the segment before, at `sent`.
+    fn cause_of_second(&mut self, now: Instant, sent: Instant, reaction: Duration) -> Cause {
+        let recent = |at: Instant| now.since(at) <= reaction;
+        let Some((first, latest)) = self.sack.used.then(|| self.overtaken_since(sent)).flatten() else {
+            return Cause::Timeout;
+        };
+        // The reordering window and PRR may postpone it to the ACK of a later segment.
+        // The longest reordering window is a smoothed round trip (RFC 8985, section 6.2, step 4).
+        let is_late_at = |at: Instant| self.whole_smoothed().is_none_or(|smoothed| at.since(first) >= smoothed);
+        let is_late = is_late_at(now);
+        // What is known to be lost is sent before other data.
+        let is_passed_over = self.times.last_sent.is_some_and(is_late_at);
+        let is_postponed = recent(latest) && !is_late;
+        let is_due = self.is_timer_due(now);
+        let is_prompt = now.since(latest) <= PROMPT && !is_passed_over;
+        let is_found = is_prompt || recent(first) || is_postponed || self.too_soon(now, Some(sent));
+        // Sure are those that no timer can have sent, and those that no reordering window can have delayed so long.
+        let habit = &mut self.recovery.lost_repairs;
+        let is_found = match (is_found, is_due) {
+            (true, false) => {
+                habit.found += 1;
+                true
+            }
+            (true, true) => habit.found > habit.left || (self.sack.heeded && habit.found == habit.left),
+            (false, _) => {
+                habit.left += u64::from(is_late);
+                false
+            }
+        };
+        match (is_found, self.recovery.phase) {
+            (false, _) => Cause::Timeout,
+            // Linux: the repair after a timeout ends when one of its retransmissions is lost.
+            (true, Phase::Loss) => Cause::Fast,
+            (true, _) => Cause::InRecovery,
+        }
+    }
+
+    /// The first and the latest delivery of a segment that was sent after `sent`.
+    fn overtaken_since(&self, sent: Instant) -> Option<(Instant, Instant)> {
+        let below = self.recovery.delivered.filter(|delivered| delivered.sent > sent).map(|delivered| delivered.at);
+        let above = self.sent.overtaken_since(sent);
+        match (below, above) {
+            (Some(at), Some((first, latest))) => Some((first.min(at), latest.max(at))),
+            (Some(at), None) => Some((at, at)),
+            (None, above) => above,
+        }
+    }
+
+    /// True if a timer that runs from the last new acknowledgement, or from the begin of the repair, may have expired.
+    fn is_timer_due(&self, now: Instant) -> bool {
+        let distance = self.distance().unwrap_or_default();
+        let set = self.times.advanced.map(|at| at.saturating_add(distance)).max(self.recovery.begun);
+        set.zip(self.whole_smoothed()).is_some_and(|(set, smoothed)| now.since(set) >= smoothed + LEAST)
     }
 
     /// The cause of a retransmission of data whose acknowledgement has yet to reach the sender.
@@ -200,7 +245,7 @@ impl Half {
 
     /// The smoothed round trip of the whole path. Next to the sender it is that to the receiver: there the part
     /// to the sender would be its application's pauses.
-    fn whole_smoothed(&self) -> Option<Duration> {
+    pub(super) fn whole_smoothed(&self) -> Option<Duration> {
         let own = self.rtt.smoothed()?;
         let other = self.distance().and_then(|_| self.sender.turnaround.prompt.smoothed());
         Some(own + other.unwrap_or_default())

@@ -26,11 +26,12 @@ impl Reports {
         self.retransmitted += end - start;
     }
 
-    /// The number of retransmissions that a report of `left..right` shows to have been needless.
-    pub(super) fn needless(&mut self, left: i64, right: i64) -> u64 {
+    /// The number of retransmissions that a report of `left..right` shows to have been needless. `None`: the network
+    /// duplicates.
+    pub(super) fn needless(&mut self, left: i64, right: i64) -> Option<u64> {
         self.reported += right - left;
         if self.reported > self.retransmitted {
-            return 0;
+            return None;
         }
         // Of several retransmissions of a segment a report is about one.
         let mut named = Vec::new();
@@ -41,7 +42,7 @@ impl Reports {
             }
             !is_meant
         });
-        named.len() as u64
+        Some(named.len() as u64)
     }
 
     /// Without a report the retransmission at `start` is known to have been needless. False if that was reported.
@@ -61,9 +62,9 @@ mod tests {
         for start in [1, 1001, 1001, 5001] {
             reports.note(start, start + 1000);
         }
-        assert_eq!(reports.needless(3001, 3002), 0, "never retransmitted");
-        assert_eq!(reports.needless(1, 2001), 2, "of two segments, the second twice");
-        assert_eq!(reports.needless(1001, 1501), 1);
+        assert_eq!(reports.needless(3001, 3002), Some(0), "never retransmitted");
+        assert_eq!(reports.needless(1, 2001), Some(2), "of two segments, the second twice");
+        assert_eq!(reports.needless(1001, 1501), Some(1));
         assert!(reports.settle(5001) && !reports.settle(5001) && !reports.settle(1));
     }
 
@@ -71,12 +72,12 @@ mod tests {
     #[test]
     fn reports_of_more_than_was_retransmitted_tell_nothing() {
         let mut reports = Reports::default();
-        assert_eq!(reports.needless(1, 1001), 0);
+        assert_eq!(reports.needless(1, 1001), None);
         reports.note(2001, 3001);
-        assert_eq!(reports.needless(2001, 3001), 0, "2000 octets are reported, and 1000 were retransmitted");
+        assert_eq!(reports.needless(2001, 3001), None, "2000 octets are reported, and 1000 were retransmitted");
         reports.note(4001, 5001);
         reports.note(5001, 6001);
         reports.note(6001, 7001);
-        assert_eq!(reports.needless(4001, 5001), 1);
+        assert_eq!(reports.needless(4001, 5001), Some(1));
     }
 }

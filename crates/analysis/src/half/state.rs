@@ -6,6 +6,7 @@ use lastmile_packet::SeqNumber;
 use lastmile_units::{Duration, Instant};
 
 use super::reports::Reports;
+use super::undo::Undo;
 use crate::cause::Cause;
 use crate::ranges::Ranges;
 use crate::response_time::Turnaround;
@@ -109,6 +110,36 @@ pub(super) struct Past {
     pub(super) evident: Option<Instant>,
 }
 
+/// A segment that was acknowledged: when it was sent, and when that was known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Delivered {
+    pub(super) sent: Instant,
+    pub(super) at: Instant,
+}
+
+/// The first fast retransmits of a sender within its recoveries, which only one without SACK begins there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AsReno([Option<Instant>; 4]);
+
+impl AsReno {
+    pub(super) fn note(&mut self, at: Instant) {
+        if let Some(free) = self.0.iter_mut().find(|place| place.is_none()) {
+            *free = Some(at);
+        }
+    }
+
+    pub(super) fn take(&mut self) -> impl Iterator<Item = Instant> {
+        std::mem::take(&mut self.0).into_iter().flatten()
+    }
+}
+
+/// How the sender learned of lost retransmissions: by later deliveries (RFC 8985), or not before its timer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LostRepairs {
+    pub(super) found: u64,
+    pub(super) left: u64,
+}
+
 /// The repair of losses.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recovery {
@@ -122,6 +153,13 @@ pub(super) struct Recovery {
     pub(super) episode: Option<NonZeroU32>,
     pub(super) doubt: Option<Doubt>,
     pub(super) reports: Reports,
+    pub(super) undo: Undo,
+    /// When it began.
+    pub(super) begun: Option<Instant>,
+    /// Of the acknowledged segments the one that was sent last.
+    pub(super) delivered: Option<Delivered>,
+    pub(super) lost_repairs: LostRepairs,
+    pub(super) as_reno: AsReno,
     pub(super) dup_acks: u32,
     /// Consecutive timeouts without an acknowledgement between them.
     pub(super) in_a_row: u64,
@@ -180,6 +218,8 @@ pub(crate) struct Sack {
     pub(super) used: bool,
     /// True if SACK was negotiated, or used.
     pub(crate) allowed: bool,
+    /// True if the sender has passed over SACKed octets in a repair.
+    pub(super) heeded: bool,
 }
 
 /// The receiver's window.

@@ -766,3 +766,225 @@ fn segments_of_a_packet_before_segmentation_count_each() {
     let volume = talk.up().volume;
     assert_eq!((volume.data_packets, volume.segments, volume.packets_of_several), (3, 25, 2));
 }
+
+/// Segments 0 to 7, of which 1 and 5 are lost. Their repair passes over what was SACKed.
+fn a_repair_by_sack(talk: &mut Talk) {
+    for number in 0..8 {
+        talk.data(200, number);
+    }
+    for right in 3..6 {
+        talk.ack(300, 1, &[(2, right)]);
+    }
+    talk.ack(301, 1, &[(6, 8), (2, 5)]);
+    talk.data(302, 1);
+    talk.data(302, 5);
+    talk.ack(402, 8, &[]);
+}
+
+/// RFC 5682, section 3: after a timeout a SACK of what was sent once ends the repair, if the sender uses SACK.
+#[test]
+fn after_an_answer_to_what_was_sent_once_a_timeout_is_over() {
+    for (uses_sack, expected) in [(true, [2, 1, 0]), (false, [0, 1, 1])] {
+        let mut talk = Talk::open();
+        if uses_sack {
+            a_repair_by_sack(&mut talk);
+        } else {
+            (0..8).for_each(|number| talk.data(302, number));
+            talk.ack(402, 8, &[]);
+        }
+        for number in 8..12 {
+            talk.data(402, number);
+        }
+        talk.data(900, 8);
+        talk.ack(1_000, 9, &[(10, 11)]);
+        talk.data(1_000, 12);
+        talk.data(1_000, 13);
+        talk.ack(1_100, 9, &[(12, 14), (10, 11)]);
+        talk.data(1_100, 9);
+        talk.ack(1_200, 14, &[]);
+        let repeats = talk.up().repeats;
+        assert_eq!([repeats.fast, repeats.timeouts, repeats.after_timeout], expected, "{uses_sack}");
+        assert_eq!(repeats.spurious_timeouts, 0, "what the timer sent was lost");
+    }
+}
+
+/// RFC 5682: a timeout in a fast recovery, and one after which more was sent again, go on.
+#[test]
+fn a_timeout_in_a_recovery_goes_on() {
+    let mut talk = Talk::open();
+    a_repair_by_sack(&mut talk);
+    for number in 8..16 {
+        talk.data(402, number);
+    }
+    talk.ack(502, 8, &[(9, 12)]);
+    talk.data(502, 8);
+    talk.data(900, 8);
+    talk.ack(1_000, 12, &[(13, 14)]);
+    talk.data(1_000, 12);
+    talk.ack(1_100, 16, &[]);
+    let repeats = talk.up().repeats;
+    assert_eq!((repeats.fast, repeats.timeouts, repeats.after_timeout), (2, 1, 1));
+}
+
+/// RFC 3522 and RFC 4015: an echo from before the retransmission ends the repair; what follows is another.
+#[test]
+fn a_repair_that_timestamps_show_to_be_needless_is_over() {
+    let mut talk = Talk::open();
+    for number in 0..10 {
+        talk.stamped_data(200, number, (200, 1));
+    }
+    talk.stamped_ack(300, 0, &[(1, 4)]);
+    talk.stamped_data(300, 0, (300, 300));
+    // The original of segment 0 was late.
+    talk.options = Options::NONE.with_timestamps(310, 200);
+    talk.ack(310, 4, &[]);
+    talk.ack(320, 4, &[(5, 9)]);
+    talk.stamped_data(320, 4, (320, 320));
+    talk.options = Options::NONE.with_timestamps(420, 320);
+    talk.ack(420, 10, &[]);
+    let repeats = talk.up().repeats;
+    assert_eq!((repeats.fast, repeats.in_recovery, repeats.timeouts, repeats.spurious), (2, 0, 0, 1));
+}
+
+/// RFC 3708: reports of all that was retransmitted end the repair, one of a part does not.
+#[test]
+fn a_repair_that_reports_show_to_be_needless_is_over() {
+    for (repaired, expected) in [(&[8][..], (3, 1)), (&[8, 12][..], (2, 3))] {
+        let mut talk = Talk::open();
+        a_repair_by_sack(&mut talk);
+        for number in 8..20 {
+            talk.data(402, number);
+        }
+        talk.ack(500, 8, &[(13, 14), (9, 12)]);
+        for number in repaired {
+            talk.data(500, *number);
+        }
+        talk.ack(501, 14, &[]);
+        talk.ack(600, 14, &[(8, 9)]);
+        talk.ack(610, 14, &[(15, 19)]);
+        talk.data(610, 14);
+        talk.ack(710, 20, &[]);
+        let repeats = talk.up().repeats;
+        assert_eq!((repeats.fast, repeats.in_recovery), expected, "{repaired:?}");
+    }
+}
+
+/// Nothing that was sent after the repair of segment 3 has arrived: only a timer sends it again so soon.
+#[test]
+fn a_repair_that_nothing_overtook_is_sent_again_by_a_timer() {
+    let mut talk = Talk::open();
+    for number in 0..7 {
+        talk.data(200, number);
+    }
+    talk.ack(300, 0, &[(1, 3), (4, 5)]);
+    talk.data(300, 0);
+    talk.ack(495, 3, &[(4, 7)]);
+    talk.data(495, 3);
+    talk.data(500, 3);
+    talk.ack(600, 7, &[]);
+    let repeats = talk.up().repeats;
+    assert_eq!((repeats.fast, repeats.in_recovery, repeats.timeouts), (1, 1, 1));
+}
+
+/// RFC 8985, section 6.2: the second repair of segment 0 is acknowledged, and was sent after the repair of segment 4.
+#[test]
+fn a_repair_is_overtaken_by_what_is_acknowledged_too() {
+    let mut talk = Talk::open();
+    for number in 0..8 {
+        talk.data(200, number);
+    }
+    talk.ack(300, 0, &[(1, 4)]);
+    talk.data(300, 0);
+    talk.ack(310, 0, &[(5, 8), (1, 4)]);
+    talk.data(310, 4);
+    talk.data(310, 8);
+    talk.ack(410, 0, &[(5, 9), (1, 4)]);
+    talk.data(410, 0);
+    talk.ack(510, 4, &[(5, 9)]);
+    talk.data(510, 4);
+    talk.ack(610, 9, &[]);
+    let repeats = talk.up().repeats;
+    assert_eq!((repeats.fast, repeats.in_recovery, repeats.timeouts), (1, 3, 0));
+}
+
+/// A repair that was overtaken is sent again at a time at which a timer may have expired. What the sender did with the
+/// one before decides: it found it by the later arrival (RFC 8985), or left it to its timer (RFC 6675).
+#[test]
+fn a_sender_that_left_a_lost_repair_to_its_timer_does_so_again() {
+    for (again, expected) in [(401, [2, 2, 0]), (900, [2, 0, 2])] {
+        let mut talk = Talk::open();
+        for number in 0..8 {
+            talk.data(200, number);
+        }
+        talk.ack(300, 0, &[(1, 8)]);
+        talk.data(300, 0);
+        talk.data(301, 8);
+        talk.ack(401, 0, &[(1, 9)]);
+        talk.data(again, 0);
+        talk.ack(again + 100, 9, &[]);
+        for number in 9..17 {
+            talk.data(1_000, number);
+        }
+        talk.ack(1_100, 9, &[(10, 17)]);
+        talk.data(1_100, 9);
+        talk.data(1_101, 17);
+        talk.ack(1_398, 9, &[(10, 18)]);
+        talk.data(1_402, 9);
+        talk.ack(1_502, 18, &[]);
+        let repeats = talk.up().repeats;
+        assert_eq!([repeats.fast, repeats.in_recovery, repeats.timeouts], expected, "{again}");
+    }
+}
+
+/// Linux: a retransmission after a timeout that was lost and overtaken begins a fast recovery.
+#[test]
+fn the_repair_after_a_timeout_ends_with_a_lost_retransmission() {
+    let mut talk = Talk::open();
+    for number in 0..4 {
+        talk.data(200, number);
+    }
+    talk.data(700, 0);
+    talk.ack(800, 1, &[(3, 4)]);
+    talk.data(800, 1);
+    talk.data(801, 4);
+    talk.ack(901, 1, &[(3, 5)]);
+    talk.data(901, 1);
+    talk.ack(1_001, 5, &[]);
+    let repeats = talk.up().repeats;
+    assert_eq!((repeats.timeouts, repeats.after_timeout, repeats.fast), (1, 1, 1));
+}
+
+/// Three duplicate ACKs amid a recovery begin another one of a sender without SACK (RFC 5681), and are part of it with
+/// SACK (RFC 6675), which this sender shows later.
+#[test]
+fn a_sender_that_passes_over_sacked_segments_was_none_without_sack() {
+    for (passes_over, expected) in [(false, (3, 0)), (true, (2, 2))] {
+        let mut talk = Talk::open();
+        for number in 0..8 {
+            talk.data(200, number);
+        }
+        talk.ack(300, 0, &[(1, 3)]);
+        talk.ack(300, 0, &[(1, 3), (4, 5)]);
+        talk.ack(300, 0, &[(1, 3), (4, 6)]);
+        talk.data(300, 0);
+        talk.ack(400, 3, &[(4, 6)]);
+        for right in 6..8 {
+            talk.ack(400, 3, &[(4, right)]);
+        }
+        talk.ack(400, 3, &[(4, 8)]);
+        talk.data(401, 3);
+        talk.ack(500, 8, &[]);
+        for number in 8..14 {
+            talk.data(500, number);
+        }
+        talk.ack(600, 8, &[(9, 12), (13, 14)]);
+        talk.data(600, 8);
+        if passes_over {
+            talk.data(600, 12);
+        }
+        talk.ack(700, 14, &[]);
+        let up = talk.up();
+        assert_eq!((up.repeats.fast, up.repeats.in_recovery), expected);
+        assert_eq!(up.events.fast_retransmits_at.len() as u64, up.repeats.fast);
+    }
+}

@@ -1,0 +1,122 @@
+//! The end of a repair that its sender takes back as needless.
+//!
+//! A sender learns that nothing was lost in three ways, and ends its repair at once: an echo from before its first
+//! retransmission (Eifel: RFC 3522, RFC 4015), reports of every octet that it retransmitted in this repair (DSACK: RFC
+//! 3708), and after a timeout, while it has retransmitted the first segment alone, an acknowledgement of octets that were
+//! sent once (F-RTO with SACK: RFC 5682, section 3). As in Linux, a timeout in a fast recovery has no F-RTO, and where
+//! retransmissions of an earlier repair are in flight, the first of them is the one to compare with. What follows is a
+//! repair of its own.
+
+use lastmile_packet::Meta;
+use lastmile_units::Instant;
+
+use super::Half;
+use super::state::Phase;
+
+/// What an ACK covers for the first time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Covered {
+    /// It is above the highest earlier one.
+    pub(super) advanced: bool,
+    /// Its SACK blocks report new octets.
+    pub(super) sacked: bool,
+    /// It covers octets that were sent once, before the repair began.
+    pub(super) original: bool,
+}
+
+/// What would end the repair.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Undo {
+    /// The timestamp of the first retransmission in flight, if any is.
+    first: Option<u32>,
+    /// One past the highest octet that was retransmitted.
+    retransmitted_to: i64,
+    /// Octets that were retransmitted in this repair and that no DSACK has reported; `None` before the first.
+    unreported: Option<i64>,
+    /// The first octet in flight when the repair began: reports below it are of an earlier one.
+    from: i64,
+    /// True while F-RTO waits for an answer.
+    waits: bool,
+}
+
+impl Undo {
+    /// A repair begins with the octets from `una` on in flight. `waits`: F-RTO does.
+    pub(super) fn begin(&mut self, una: i64, waits: bool) {
+        *self = Self { unreported: None, from: una, waits, ..*self };
+    }
+
+    /// `start..end` is retransmitted while the octets from `una` on are in flight.
+    pub(super) fn note(&mut self, (start, end): (i64, i64), una: i64, timestamp: Option<u32>) {
+        if self.retransmitted_to <= una {
+            self.first = timestamp;
+        }
+        self.retransmitted_to = self.retransmitted_to.max(end);
+        self.unreported = Some(self.unreported.unwrap_or(0) + end - start);
+    }
+
+    /// F-RTO is over: more than the first segment is retransmitted.
+    pub(super) fn goes_on(&mut self) {
+        self.waits = false;
+    }
+
+    /// A DSACK reports `left..right`.
+    pub(super) fn report(&mut self, left: i64, right: i64) {
+        if left >= self.from {
+            self.unreported = self.unreported.map(|octets| (octets - (right - left)).max(0));
+        }
+    }
+
+    /// `heeds`: the sender uses SACK.
+    fn is_needless(&self, covered: Covered, packet: &Meta, heeds: bool) -> bool {
+        let echo = packet.options().timestamps().map(|(_, echo)| echo);
+        let is_earlier = echo.zip(self.first).is_some_and(|(echo, first)| echo.wrapping_sub(first).cast_signed() < 0);
+        (covered.advanced && is_earlier) || (heeds && self.unreported == Some(0)) || (self.waits && covered.original)
+    }
+}
+
+impl Half {
+    /// A repair begins.
+    pub(super) fn begin_undo(&mut self, begins: Phase) {
+        let una = self.stream.una;
+        match begins {
+            Phase::Loss if self.recovery.phase == Phase::Fast => self.recovery.undo.waits = false,
+            // The timer expired once more for the same octets.
+            Phase::Loss if self.recovery.in_a_row > 1 => self.recovery.undo.waits = self.sack.heeded,
+            // After evidence of a loss the sender was in a recovery, whose packets may have been lost before the capture.
+            Phase::Loss => {
+                let is_hidden = self.out.repeats.lost_before_capture > 0 && self.recovery.evidence.is_some();
+                let waits = self.sack.heeded && !is_hidden;
+                self.recovery.undo.begin(una, waits);
+            }
+            Phase::Fast | Phase::Open => self.recovery.undo.begin(una, false),
+        }
+    }
+
+    /// The sender uses SACK. What seemed to be fast retransmits of one without were parts of recoveries.
+    pub(super) fn heed(&mut self) {
+        self.sack.heeded = true;
+        for at in self.recovery.as_reno.take() {
+            self.out.repeats.fast -= 1;
+            self.out.repeats.in_recovery += 1;
+            self.out.events.fast_retransmits_at.retain(|other| *other != at);
+        }
+    }
+
+    /// Ends the repair if an ACK shows its sender that it was needless.
+    pub(super) fn undo(&mut self, now: Instant, covered: Covered, packet: &Meta) {
+        if self.recovery.phase == Phase::Open {
+            return;
+        }
+        let undo = &mut self.recovery.undo;
+        if undo.is_needless(covered, packet, self.sack.heeded) {
+            undo.begin(self.stream.una, false);
+            (self.recovery.phase, self.recovery.departed) = (Phase::Open, 0);
+            self.recovery.past.ended = Some(now);
+            self.congestion.undone();
+            self.sent.restore(self.stream.una, self.stream.next);
+        } else if covered.sacked && self.stream.next > self.recovery.until {
+            // RFC 5682, section 3.1, step 3a: of the new data alone, so the loss was real.
+            undo.goes_on();
+        }
+    }
+}
