@@ -6,12 +6,13 @@
 //! constant for new data and cumulative ACKs, a binary search for retransmissions and SACK blocks.
 //!
 //! This file has the data packets, `acks.rs` the ACKs, `cause.rs` the causes of retransmissions,
-//! `limits.rs` the sender's limits and the results, `reports.rs` the reports of duplicates, `state.rs` the parts of the
+//! `limits.rs` the sender's limits and the results, `numbers.rs` packets that are missing, `reports.rs` the reports of duplicates, `state.rs` the parts of the
 //! state, `undo.rs` repairs that are taken back.
 
 mod acks;
 mod cause;
 mod limits;
+mod numbers;
 mod reports;
 mod state;
 mod trace;
@@ -22,6 +23,7 @@ use std::num::{NonZeroU16, NonZeroU32};
 use lastmile_packet::{Meta, SeqNumber, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
+use self::numbers::Numbers;
 use self::state::{
     DUP_THRESH, Doubt, Last, Old, Past, Phase, ReceiveWindow, Recent, Recovery, Sack, SenderSide, Stream, Times,
 };
@@ -64,6 +66,7 @@ pub(crate) struct Half {
     pub(crate) size: SegmentSize,
     pub(crate) window: ReceiveWindow,
     recent: Recent,
+    numbers: Numbers,
     congestion: Congestion,
     last: Last,
     out: Direction,
@@ -91,6 +94,11 @@ impl Half {
         packet.payload_len() > 0 && start.is_some_and(|start| start != self.stream.una || start < self.stream.next)
     }
 
+    /// True if the ACK covers all that was sent.
+    pub(crate) fn leaves_none_in_flight(&self, ack: &Meta) -> bool {
+        self.stream.base.is_some_and(|base| self.offset(base, self.stream.una, ack.ack) >= self.stream.next)
+    }
+
     fn offset(&self, base: SeqNumber, near: i64, seq: SeqNumber) -> i64 {
         let near_seq = base.raw().wrapping_add(near as u32);
         near + i64::from(seq.raw().wrapping_sub(near_seq).cast_signed())
@@ -116,6 +124,7 @@ impl Half {
         let (syn, fin) = (packet.flags.contains(TcpFlags::SYN), packet.flags.contains(TcpFlags::FIN));
         let len = payload + i64::from(syn) + i64::from(fin);
         self.last.data = None;
+        self.numbers.note(packet.ip_id, self.size.segments(payload.unsigned_abs()) as u16);
         if packet.flags.contains(TcpFlags::RST) || len == 0 {
             return;
         }
@@ -143,10 +152,7 @@ impl Half {
             self.last.data = Some(Data { start, end, kind: Kind::Probe, ..Data::default() });
             return;
         }
-        if start > self.stream.next && self.limit == Some(Limit::Application) {
-            // Data before it were lost on the way to the capture: they were in flight while nothing seemed to be.
-            self.limit = Some(Limit::CongestionWindow);
-        }
+        self.recall(now, start);
         self.pause(now, payload);
         let (kind, filled) = if start >= self.stream.next {
             (Kind::New, 0)

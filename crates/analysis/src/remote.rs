@@ -35,9 +35,10 @@ pub(crate) struct Remote {
     acks: VecDeque<(u32, Instant, Meta)>,
     /// The delays of the latest ACKs that released data, beyond the fastest response.
     responses: VecDeque<Duration>,
-    /// The least of them, and their median.
+    /// The least of them, their median, and the longest.
     least: Duration,
     usual: Duration,
+    longest: Duration,
     /// The sender's time.
     now: Instant,
 }
@@ -52,6 +53,7 @@ impl Remote {
             responses: VecDeque::new(),
             least: Duration::ZERO,
             usual: Duration::ZERO,
+            longest: Duration::ZERO,
             now: Instant::ZERO,
         }
     }
@@ -89,12 +91,21 @@ impl Remote {
     /// The ACKs up to the one with this timestamp have reached the sender by `sent_at`.
     fn release(&mut self, sent_at: Instant, echo: u32, packet: &Meta) {
         let mut answered = None;
-        while let Some((value, at, _)) = self.acks.front()
+        // An ACK that ought to have arrived before the last packet, and that this did not echo, was lost or late: it
+        // counts with the next.
+        let last_sent = self.now;
+        let mut overdue = 0;
+        while let Some((value, at, _)) = self.acks.get(overdue)
             && echo.wrapping_sub(*value).cast_signed() >= 0
         {
             answered = (*value == echo).then_some(*at);
-            self.arrive(sent_at);
+            overdue += 1;
+            if at.saturating_add(self.usual) >= last_sent {
+                self.arrive_all(overdue, sent_at);
+                overdue = 0;
+            }
         }
+        self.arrive_all(overdue, sent_at);
         // Data that follow an ACK while others are in flight were released by it.
         if let Some(at) = answered
             && self.half.has_others_in_flight(packet)
@@ -112,13 +123,24 @@ impl Remote {
         sorted.iter_mut().zip(&self.responses).for_each(|(place, delay)| *place = *delay);
         sorted.sort_unstable();
         (self.least, self.usual) = (sorted[0], sorted[self.responses.len() / 2]);
+        self.longest = sorted[self.responses.len() - 1];
     }
 
     /// The oldest ACK reaches the sender, at the latest at `latest`.
     fn arrive(&mut self, latest: Instant) {
-        let Some((_, at, packet)) = self.acks.pop_front() else { return };
-        self.now = at.saturating_add(self.usual).min(latest).max(self.now);
-        self.half.on_ack(self.now, &packet);
+        self.arrive_all(1, latest);
+    }
+
+    /// The `count` oldest ACKs reach the sender when the last of them does, at the latest at `latest`.
+    fn arrive_all(&mut self, count: usize, latest: Instant) {
+        let Some((_, at, last)) = count.checked_sub(1).and_then(|last| self.acks.get(last)) else { return };
+        // Without data in flight the sender waits for its application, if not for this ACK: it may take as long as
+        // others did.
+        let usual = if self.half.leaves_none_in_flight(last) { self.longest } else { self.usual };
+        self.now = at.saturating_add(usual).min(latest).max(self.now);
+        for (_, _, packet) in self.acks.drain(..count) {
+            self.half.on_ack(self.now, &packet);
+        }
     }
 
     /// What the last packet's data were.

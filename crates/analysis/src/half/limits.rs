@@ -2,6 +2,7 @@
 
 use lastmile_units::{Duration, Instant};
 
+use super::cause::LEAST;
 use super::state::Phase;
 use super::{FEW, Half};
 use crate::limit::{Limit, Shares};
@@ -9,6 +10,8 @@ use crate::outcome::{Direction, Limits, RoundTrips};
 use crate::sender::Basis;
 use crate::vantage::{Vantage, WITHIN_HOSTS};
 
+/// Doublings of a timer beyond which it no longer grows (RFC 6298, section 5.5: 60 s is enough).
+const MOST_DOUBLINGS: u16 = 8;
 /// The unit of timestamps in current systems.
 const TIMESTAMP_UNIT: Duration = Duration::from_ms(1);
 
@@ -19,6 +22,23 @@ impl Half {
             self.out.limits.shares.add(limit, now.since(last));
         }
         self.times.last_event = Some(now);
+    }
+
+    /// Data were lost on the way to the capture: they were in flight while nothing seemed to be. They show by the hole
+    /// below `start` or, of the last data, by identifications that are missing. After these a timer ran, and once more,
+    /// for twice the time, for each packet that is missing.
+    pub(super) fn recall(&mut self, now: Instant, start: i64) {
+        let Some(since) = self.times.last_event.filter(|_| self.limit == Some(Limit::Application)) else { return };
+        let missing = self.numbers.missing();
+        if start > self.stream.next {
+            self.limit = Some(Limit::CongestionWindow);
+        } else if start == self.stream.next && missing > 0 {
+            let Some(timer) = self.whole_smoothed().map(|smoothed| smoothed + LEAST) else { return };
+            let waited = now.since(since);
+            let longest = timer * ((1 << missing.min(MOST_DOUBLINGS)) - 1);
+            self.account(since + waited.saturating_sub(longest), None);
+            self.limit = Some(if waited < timer { Limit::CongestionWindow } else { Limit::Timer });
+        }
     }
 
     pub(super) fn limit_now(&self) -> Limit {

@@ -190,3 +190,63 @@ fn a_timeout_is_told_by_the_clock_of_the_sender() {
         assert_eq!((repeats.fast, repeats.timeouts, repeats.packets()), (expected.0, expected.1, 1), "sent at {sent}");
     }
 }
+
+/// Windows of one segment. The first transmission of the last is lost: its place in the numbers of the packets is free.
+#[test]
+fn the_timer_of_a_segment_that_was_lost_before_the_capture_is_no_idle_application() {
+    // RFC 6298 in Linux: a round trip of 40 ms and 200 ms. Without a free number the wait is the application's.
+    for (lost, expected) in [(1, [20, 240]), (0, [260, 0])] {
+        let mut talk = Talk::open();
+        let mut echo = 60;
+        for number in 0..10 {
+            talk.id = 100 + number as u16;
+            talk.data((echo, echo + 20), number, if number == 0 { 20 } else { echo - 20 });
+            talk.ack(echo + 20, number + 1, &[]);
+            echo += 40;
+        }
+        talk.id = 110 + lost;
+        // The ACK of the segment before arrived at 440.
+        talk.data((700, 720), 10, 440);
+        talk.ack(720, 11, &[]);
+        let shares = talk.up().limits.shares;
+        assert_eq!([Limit::Application, Limit::Timer].map(|limit| shares.of(limit).as_ms()), expected, "{lost}");
+    }
+}
+
+/// The ACK of the only segment is lost after the capture, and its timer sends it again: its sender was not idle.
+#[test]
+fn an_ack_that_the_sender_did_not_echo_has_not_reached_it() {
+    let mut talk = Talk::open();
+    talk.data((40, 60), 0, 20);
+    talk.ack(60, 1, &[]);
+    talk.data((600, 620), 0, 20);
+    talk.ack(620, 1, &[]);
+    talk.data((640, 660), 1, 620);
+    talk.ack(660, 2, &[]);
+    let up = talk.up();
+    assert_eq!(up.limits.shares.of(Limit::Application), Duration::ZERO, "{:?}", up.limits.shares);
+}
+
+/// ACKs wait in a queue after the capture, for up to 60 ms: one of all that was sent may do so too.
+#[test]
+fn an_ack_in_a_queue_is_no_idle_application() {
+    let mut talk = Talk::open();
+    let (mut number, mut at) = (0, 40);
+    let mut echo = 20;
+    for delay in [10, 60, 10, 60, 10, 60, 10, 60, 10] {
+        talk.data((at, at + 20), number, echo);
+        talk.data((at, at + 21), number + 1, echo);
+        talk.ack(at + 20, number + 1, &[]);
+        // The next two leave with the first ACK, and the second is still under way.
+        echo = at + 20;
+        talk.ack(at + 21, number + 2, &[]);
+        at += 40 + delay;
+        number += 2;
+    }
+    // The last ACK waited for 50 ms.
+    let last = echo + 1;
+    talk.data((last + 70, last + 90), number, last);
+    talk.ack(last + 90, number + 1, &[]);
+    let up = talk.up();
+    assert!(up.limits.shares.of(Limit::Application) <= Duration::from_ms(2), "{:?}", up.limits.shares);
+}

@@ -1,0 +1,66 @@
+//! The identifications of a sender's IPv4 headers, and the packets that they show to be missing.
+//!
+//! A sender that counts its packets in them, as Linux does for each connection, shows by a step of more than one that it
+//! sent others, which were lost before the capture. Differs: nothing is concluded from senders whose steps are mostly
+//! others (RFC 6864 asks for none), nor from a step back, which is one of packets out of order.
+
+/// The largest step that counts as missing packets.
+const FARTHEST: u16 = 256;
+
+/// The identifications of a direction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Numbers {
+    /// That of the last packet, and the number of segments in it, of which each has one.
+    last: Option<(u16, u16)>,
+    /// Steps from packet to packet, and those of one.
+    steps: u64,
+    single: u64,
+    missing: u16,
+}
+
+impl Numbers {
+    /// Records a packet of this many segments.
+    pub(super) fn note(&mut self, id: u16, segments: u16) {
+        self.missing = 0;
+        if let Some((last, of_last)) = self.last {
+            let step = id.wrapping_sub(last.wrapping_add(of_last));
+            self.steps += 1;
+            self.single += u64::from(step == 0);
+            if step < FARTHEST && self.single * 2 > self.steps {
+                self.missing = step;
+            } else if step >= u16::MAX - FARTHEST {
+                // Older than the last.
+                return;
+            }
+        }
+        self.last = Some((id, segments.max(1)));
+    }
+
+    /// The number of packets that are missing between the last two.
+    pub(super) fn missing(&self) -> u16 {
+        self.missing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn missing(ids: &[(u16, u16)]) -> Vec<u16> {
+        let mut numbers = Numbers::default();
+        ids.iter().map(|&(id, segments)| (numbers.note(id, segments), numbers.missing()).1).collect()
+    }
+
+    #[test]
+    fn a_step_of_more_than_one_shows_missing_packets() {
+        // Over the end of 16 bits, a packet of three segments, and one out of order.
+        let ids = [(65_533, 1), (65_534, 1), (65_535, 1), (2, 1), (3, 3), (6, 1), (9, 1), (7, 1), (10, 1)];
+        assert_eq!(missing(&ids), [0, 0, 0, 2, 0, 0, 2, 0, 0]);
+    }
+
+    #[test]
+    fn senders_that_do_not_count_show_nothing() {
+        assert!(missing(&[(7, 1), (13, 1), (19, 1), (20, 1), (30, 1)]).iter().all(|missing| *missing == 0));
+        assert!(missing(&[(0, 1); 9]).iter().all(|missing| *missing == 0));
+    }
+}
