@@ -6,8 +6,8 @@
 //! constant for new data and cumulative ACKs, a binary search for retransmissions and SACK blocks.
 //!
 //! This file has the data packets, `acks.rs` the ACKs, `cause.rs` the causes of retransmissions,
-//! `limits.rs` the sender's limits and the results, `numbers.rs` packets that are missing, `reports.rs` the reports of duplicates, `state.rs` the parts of the
-//! state, `undo.rs` repairs that are taken back.
+//! `limits.rs` the sender's limits and the results, `numbers.rs` packets that are missing, `reports.rs` the reports of
+//! duplicates, `state.rs` the parts of the state, `undo.rs` repairs that are taken back.
 
 mod acks;
 mod cause;
@@ -329,7 +329,7 @@ impl Half {
 
     /// Counts a retransmission, and starts a repair with its first packet.
     fn count(&mut self, now: Instant, (start, end): (i64, i64), cause: Cause, packet: &Meta) {
-        self.recovery.reports.note(start, end);
+        self.recovery.reports.note((start, end), cause == Cause::Timeout);
         self.expired(now, (start, end), cause);
         if cause == Cause::Fast && self.recovery.phase == Phase::Fast {
             self.recovery.as_reno.note(now);

@@ -231,7 +231,7 @@ pub struct Repeats {
     /// Unneeded retransmissions, by DSACK (RFC 2883), timestamps (RFC 3522) or an ACK sooner than a
     /// round trip.
     pub spurious: u64,
-    /// Unneeded timeouts, by timestamps or an ACK sooner than a round trip.
+    /// Unneeded timeouts, by the same.
     pub spurious_timeouts: u64,
     /// Retransmissions of data that were lost before the capture.
     pub lost_before_capture: u64,

@@ -222,7 +222,8 @@ impl Half {
             let within = blocks.get(1).is_some_and(|other| other.0 <= left && right <= other.1);
             if number == 0 && left < right && (right <= ack || within) {
                 if let Some(needless) = self.recovery.reports.needless(left, right) {
-                    self.out.repeats.spurious += needless;
+                    self.out.repeats.spurious += needless.all;
+                    self.out.repeats.spurious_timeouts += needless.timeouts;
                     self.recovery.undo.report(left, right);
                 }
                 continue;

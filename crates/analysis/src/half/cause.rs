@@ -8,7 +8,9 @@
 //! second retransmission means an expired timer or, with SACK, that a segment sent later has just
 //! arrived (RACK, RFC 8985, section 6). With SACK a sender may first wait for a reordering timer
 //! (RFC 8985, section 6.2, step 5). Where both a timer and an arrival may be the reason, the sender's earlier second
-//! retransmissions decide: one without RACK left them to its timer. A retransmission timeout takes at least a smoothed round trip
+//! retransmissions decide: one without RACK left them to its timer.
+//!
+//! A retransmission timeout takes at least a smoothed round trip
 //! (RFC 6298, section 2.3), and the first of a repair at least the 200 ms of Linux. Its timer runs from
 //! the last new acknowledgement, or from later data that were sent while none were under way.
 //!

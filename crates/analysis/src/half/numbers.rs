@@ -1,8 +1,8 @@
 //! The identifications of a sender's IPv4 headers, and the packets that they show to be missing.
 //!
-//! A sender that counts its packets in them, as Linux does for each connection, shows by a step of more than one that it
-//! sent others, which were lost before the capture. Differs: nothing is concluded from senders whose steps are mostly
-//! others (RFC 6864 asks for none), nor from a step back, which is one of packets out of order.
+//! A sender that counts its packets in them, as Linux does for each connection, shows by a step of more than one
+//! that it sent others, which were lost before the capture. Nothing is concluded from senders whose steps are
+//! mostly others (RFC 6864 asks for none), nor from a step back, which is one of packets out of order.
 
 /// The largest step that counts as missing packets.
 const FARTHEST: u16 = 256;

@@ -8,46 +8,62 @@ use std::collections::VecDeque;
 /// The most retransmissions that wait for a report.
 const MOST: usize = 1_024;
 
+/// A retransmission.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    start: i64,
+    end: i64,
+    by_timeout: bool,
+}
+
+/// How many retransmissions were needless, and how many of these a timeout sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Needless {
+    pub(super) all: u64,
+    pub(super) timeouts: u64,
+}
+
 /// The retransmissions of a direction without a report, and the extent of both.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reports {
-    unreported: VecDeque<(i64, i64)>,
+    unreported: VecDeque<Sent>,
     retransmitted: i64,
     reported: i64,
 }
 
 impl Reports {
     /// Records the retransmission of `start..end`.
-    pub(super) fn note(&mut self, start: i64, end: i64) {
+    pub(super) fn note(&mut self, (start, end): (i64, i64), by_timeout: bool) {
         if self.unreported.len() == MOST {
             self.unreported.pop_front();
         }
-        self.unreported.push_back((start, end));
+        self.unreported.push_back(Sent { start, end, by_timeout });
         self.retransmitted += end - start;
     }
 
-    /// The number of retransmissions that a report of `left..right` shows to have been needless. `None`: the network
-    /// duplicates.
-    pub(super) fn needless(&mut self, left: i64, right: i64) -> Option<u64> {
+    /// The retransmissions that a report of `left..right` shows to have been needless. `None`: the network duplicates.
+    pub(super) fn needless(&mut self, left: i64, right: i64) -> Option<Needless> {
         self.reported += right - left;
         if self.reported > self.retransmitted {
             return None;
         }
         // Of several retransmissions of a segment a report is about one.
-        let mut named = Vec::new();
-        self.unreported.retain(|&(start, end)| {
-            let is_meant = start < right && left < end && !named.contains(&start);
+        let (mut named, mut needless) = (Vec::new(), Needless::default());
+        self.unreported.retain(|sent| {
+            let is_meant = sent.start < right && left < sent.end && !named.contains(&sent.start);
             if is_meant {
-                named.push(start);
+                named.push(sent.start);
+                needless.all += 1;
+                needless.timeouts += u64::from(sent.by_timeout);
             }
             !is_meant
         });
-        Some(named.len() as u64)
+        Some(needless)
     }
 
     /// Without a report the retransmission at `start` is known to have been needless. False if that was reported.
     pub(super) fn settle(&mut self, start: i64) -> bool {
-        let found = self.unreported.iter().position(|retransmission| retransmission.0 == start);
+        let found = self.unreported.iter().position(|sent| sent.start == start);
         found.and_then(|at| self.unreported.remove(at)).is_some()
     }
 }
@@ -56,15 +72,19 @@ impl Reports {
 mod tests {
     use super::*;
 
+    fn needless(all: u64, timeouts: u64) -> Option<Needless> {
+        Some(Needless { all, timeouts })
+    }
+
     #[test]
     fn a_report_is_of_the_retransmissions_that_it_names() {
         let mut reports = Reports::default();
         for start in [1, 1001, 1001, 5001] {
-            reports.note(start, start + 1000);
+            reports.note((start, start + 1000), start == 1);
         }
-        assert_eq!(reports.needless(3001, 3002), Some(0), "never retransmitted");
-        assert_eq!(reports.needless(1, 2001), Some(2), "of two segments, the second twice");
-        assert_eq!(reports.needless(1001, 1501), Some(1));
+        assert_eq!(reports.needless(3001, 3002), needless(0, 0), "never retransmitted");
+        assert_eq!(reports.needless(1, 2001), needless(2, 1), "of two segments, the second twice");
+        assert_eq!(reports.needless(1001, 1501), needless(1, 0));
         assert!(reports.settle(5001) && !reports.settle(5001) && !reports.settle(1));
     }
 
@@ -73,11 +93,11 @@ mod tests {
     fn reports_of_more_than_was_retransmitted_tell_nothing() {
         let mut reports = Reports::default();
         assert_eq!(reports.needless(1, 1001), None);
-        reports.note(2001, 3001);
+        reports.note((2001, 3001), false);
         assert_eq!(reports.needless(2001, 3001), None, "2000 octets are reported, and 1000 were retransmitted");
-        reports.note(4001, 5001);
-        reports.note(5001, 6001);
-        reports.note(6001, 7001);
-        assert_eq!(reports.needless(4001, 5001), Some(1));
+        reports.note((4001, 5001), false);
+        reports.note((5001, 6001), false);
+        reports.note((6001, 7001), false);
+        assert_eq!(reports.needless(4001, 5001), needless(1, 0));
     }
 }

@@ -988,3 +988,20 @@ fn a_sender_that_passes_over_sacked_segments_was_none_without_sack() {
         assert_eq!(up.events.fast_retransmits_at.len() as u64, up.repeats.fast);
     }
 }
+
+/// Without timestamps: the timer was too early, and expired twice. Reports tell so of both.
+#[test]
+fn a_report_of_what_a_timer_sent_makes_the_timeout_spurious() {
+    let mut talk = Talk::open();
+    for number in 0..4 {
+        talk.data(200, number);
+    }
+    talk.data(700, 0);
+    talk.data(1_700, 0);
+    talk.ack(2_100, 4, &[]);
+    talk.ack(2_600, 4, &[(0, 1)]);
+    assert_eq!(talk.analysis.clone().finish()[0].up.repeats.spurious_timeouts, 1);
+    talk.ack(2_600, 4, &[(0, 1)]);
+    let repeats = talk.up().repeats;
+    assert_eq!((repeats.timeouts, repeats.spurious, repeats.spurious_timeouts), (2, 2, 2));
+}

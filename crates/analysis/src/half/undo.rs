@@ -1,11 +1,11 @@
 //! The end of a repair that its sender takes back as needless.
 //!
-//! A sender learns that nothing was lost in three ways, and ends its repair at once: an echo from before its first
-//! retransmission (Eifel: RFC 3522, RFC 4015), reports of every octet that it retransmitted in this repair (DSACK: RFC
-//! 3708), and after a timeout, while it has retransmitted the first segment alone, an acknowledgement of octets that were
-//! sent once (F-RTO with SACK: RFC 5682, section 3). As in Linux, a timeout in a fast recovery has no F-RTO, and where
-//! retransmissions of an earlier repair are in flight, the first of them is the one to compare with. What follows is a
-//! repair of its own.
+//! A sender learns that nothing was lost in three ways, and ends its repair at once: an echo from before its
+//! first retransmission (Eifel: RFC 3522, RFC 4015), reports of every octet that it retransmitted in this repair
+//! (DSACK: RFC 3708), and after a timeout, while it has retransmitted the first segment alone, an acknowledgement of
+//! octets that were sent once (F-RTO with SACK: RFC 5682, section 3). As in Linux, a timeout in a fast recovery has no
+//! F-RTO, and where retransmissions of an earlier repair are in flight, the first of them is the one to compare with.
+//! What follows is a repair of its own.
 
 use lastmile_packet::Meta;
 use lastmile_units::Instant;
@@ -82,7 +82,7 @@ impl Half {
             Phase::Loss if self.recovery.phase == Phase::Fast => self.recovery.undo.waits = false,
             // The timer expired once more for the same octets.
             Phase::Loss if self.recovery.in_a_row > 1 => self.recovery.undo.waits = self.sack.heeded,
-            // After evidence of a loss the sender was in a recovery, whose packets may have been lost before the capture.
+            // After evidence of a loss the sender was in a recovery. Its packets may have been lost before the capture.
             Phase::Loss => {
                 let is_hidden = self.out.repeats.lost_before_capture > 0 && self.recovery.evidence.is_some();
                 let waits = self.sack.heeded && !is_hidden;
