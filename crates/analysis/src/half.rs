@@ -7,7 +7,8 @@
 //!
 //! This file has the data packets, `acks.rs` the ACKs, `cause.rs` the causes of retransmissions,
 //! `limits.rs` the sender's limits and the results, `numbers.rs` packets that are missing, `reports.rs` the reports of
-//! duplicates, `state.rs` the parts of the state, `undo.rs` repairs that are taken back.
+//! duplicates, `state.rs` the parts of the state, `undo.rs` and `taken_back.rs` repairs that
+//! are taken back.
 
 mod acks;
 mod cause;
@@ -15,6 +16,7 @@ mod limits;
 mod numbers;
 mod reports;
 mod state;
+mod taken_back;
 mod trace;
 mod undo;
 
@@ -23,7 +25,6 @@ use std::num::{NonZeroU16, NonZeroU32};
 use lastmile_packet::{Meta, SeqNumber, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
-use self::numbers::Numbers;
 use self::state::{
     DUP_THRESH, Doubt, Last, Old, Past, Phase, ReceiveWindow, Recent, Recovery, Sack, SenderSide, Stream, Times,
 };
@@ -66,7 +67,6 @@ pub(crate) struct Half {
     pub(crate) size: SegmentSize,
     pub(crate) window: ReceiveWindow,
     recent: Recent,
-    numbers: Numbers,
     congestion: Congestion,
     last: Last,
     out: Direction,
@@ -124,7 +124,7 @@ impl Half {
         let (syn, fin) = (packet.flags.contains(TcpFlags::SYN), packet.flags.contains(TcpFlags::FIN));
         let len = payload + i64::from(syn) + i64::from(fin);
         self.last.data = None;
-        self.numbers.note(packet.ip_id, self.size.segments(payload.unsigned_abs()) as u16);
+        self.last.numbers.note(packet.ip_id, self.size.segments(payload.unsigned_abs()) as u16);
         if packet.flags.contains(TcpFlags::RST) || len == 0 {
             return;
         }
@@ -332,7 +332,7 @@ impl Half {
         self.recovery.reports.note((start, end), cause == Cause::Timeout);
         self.expired(now, (start, end), cause);
         if cause == Cause::Fast && self.recovery.phase == Phase::Fast {
-            self.recovery.as_reno.note(now);
+            self.recovery.habits.as_reno.note(now);
         }
         if !self.sack.heeded && self.passes_over(start) {
             self.heed();
@@ -353,7 +353,7 @@ impl Half {
             }
             Cause::InRecovery => {
                 repeats.in_recovery += 1;
-                self.recovery.selective |= start > self.stream.una;
+                self.recovery.habits.selective |= start > self.stream.una;
                 None
             }
             Cause::AfterTimeout => {
@@ -374,8 +374,7 @@ impl Half {
             self.reduce(phase);
             self.begin_undo(phase);
             self.recovery.phase = phase;
-            self.recovery.begun = Some(now);
-            self.recovery.past = Past { phase, first: start, ended: None, evident: None };
+            self.recovery.past = Past { phase, first: start, begun: Some(now), ended: None, evident: None };
             self.recovery.until = self.stream.next.max(end);
             let next = self.recovery.episode.map_or(NonZeroU32::MIN, |episode| episode.saturating_add(1));
             self.recovery.episode = Some(next);

@@ -16,7 +16,7 @@
 //! | `half/limits.rs` | the limits of its sender over time; the results |
 //! | `half/trace.rs` | the sender's congestion window along its packets |
 //! | `half/state.rs` | the parts of its state |
-//! | `half/undo.rs` | repairs that the sender takes back |
+//! | `half/undo.rs`, `half/taken_back.rs` | repairs that the sender takes back |
 //! | `half/numbers.rs` | packets that are missing, by their IPv4 identifications |
 //! | `half/reports.rs` | reports of duplicates |
 //! | `half/cause.rs` | the cause of a retransmission, from the packets around it |

@@ -68,7 +68,7 @@ impl Half {
         }
         // Reno's recovery ends with the first new ACK (RFC 5681, section 3.2, step 6): a second
         // loss needs three duplicate ACKs of its own.
-        let is_reno = self.recovery.phase == Phase::Fast && !self.recovery.selective;
+        let is_reno = self.recovery.phase == Phase::Fast && !self.recovery.habits.selective;
         if is_reno && self.recovery.dup_acks == DUP_THRESH { Cause::Fast } else { repaired }
     }
 
@@ -89,7 +89,7 @@ impl Half {
         let is_prompt = now.since(latest) <= PROMPT && !is_passed_over;
         let is_found = is_prompt || recent(first) || is_postponed || self.too_soon(now, Some(sent));
         // Sure are those that no timer can have sent, and those that no reordering window can have delayed so long.
-        let habit = &mut self.recovery.lost_repairs;
+        let habit = &mut self.recovery.habits.lost_repairs;
         let is_found = match (is_found, is_due) {
             (true, false) => {
                 habit.found += 1;
@@ -123,7 +123,7 @@ impl Half {
     /// True if a timer that runs from the last new acknowledgement, or from the begin of the repair, may have expired.
     fn is_timer_due(&self, now: Instant) -> bool {
         let distance = self.distance().unwrap_or_default();
-        let set = self.times.advanced.map(|at| at.saturating_add(distance)).max(self.recovery.begun);
+        let set = self.times.advanced.map(|at| at.saturating_add(distance)).max(self.recovery.past.begun);
         set.zip(self.whole_smoothed()).is_some_and(|(set, smoothed)| now.since(set) >= smoothed + LEAST)
     }
 

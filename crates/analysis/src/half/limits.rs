@@ -29,7 +29,7 @@ impl Half {
     /// for twice the time, for each packet that is missing.
     pub(super) fn recall(&mut self, now: Instant, start: i64) {
         let Some(since) = self.times.last_event.filter(|_| self.limit == Some(Limit::Application)) else { return };
-        let missing = self.numbers.missing();
+        let missing = self.last.numbers.missing();
         if start > self.stream.next {
             self.limit = Some(Limit::CongestionWindow);
         } else if start == self.stream.next && missing > 0 {

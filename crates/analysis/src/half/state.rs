@@ -5,6 +5,7 @@ use std::num::{NonZeroU16, NonZeroU32};
 use lastmile_packet::SeqNumber;
 use lastmile_units::{Duration, Instant};
 
+use super::numbers::Numbers;
 use super::reports::Reports;
 use super::undo::Undo;
 use crate::cause::Cause;
@@ -105,6 +106,7 @@ pub(super) struct Past {
     pub(super) phase: Phase,
     /// The offset of its first packet.
     pub(super) first: i64,
+    pub(super) begun: Option<Instant>,
     pub(super) ended: Option<Instant>,
     /// The time of the last new acknowledgement after sufficient evidence of a loss.
     pub(super) evident: Option<Instant>,
@@ -115,6 +117,15 @@ pub(super) struct Past {
 pub(super) struct Delivered {
     pub(super) sent: Instant,
     pub(super) at: Instant,
+}
+
+/// What the sender's repairs show of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Habits {
+    pub(super) lost_repairs: LostRepairs,
+    pub(super) as_reno: AsReno,
+    /// True if it repaired a hole above the first in a fast recovery, which requires SACK.
+    pub(super) selective: bool,
 }
 
 /// The first fast retransmits of a sender within its recoveries, which only one without SACK begins there.
@@ -154,19 +165,14 @@ pub(super) struct Recovery {
     pub(super) doubt: Option<Doubt>,
     pub(super) reports: Reports,
     pub(super) undo: Undo,
-    /// When it began.
-    pub(super) begun: Option<Instant>,
     /// Of the acknowledged segments the one that was sent last.
     pub(super) delivered: Option<Delivered>,
-    pub(super) lost_repairs: LostRepairs,
-    pub(super) as_reno: AsReno,
+    pub(super) habits: Habits,
     pub(super) dup_acks: u32,
     /// Consecutive timeouts without an acknowledgement between them.
     pub(super) in_a_row: u64,
     /// Time of the first sufficient evidence of a loss.
     pub(super) evidence: Option<Instant>,
-    /// True if the sender repaired a hole above the first in a fast recovery, which requires SACK.
-    pub(super) selective: bool,
     /// The offset below which the holes of this repair are known.
     pub(super) lost_to: i64,
     /// Segments that duplicate ACKs without SACK show to have left the network, by the reckoning of Linux
@@ -189,6 +195,7 @@ pub(super) struct AckFact {
 pub(super) struct Last {
     /// The data of the packet, without the sender's state.
     pub(super) data: Option<Data>,
+    pub(super) numbers: Numbers,
     pub(super) ack: AckFact,
 }
 
