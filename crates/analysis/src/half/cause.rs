@@ -10,9 +10,10 @@
 //! (RFC 8985, section 6.2, step 5). Where both a timer and an arrival may be the reason, the sender's earlier second
 //! retransmissions decide: one without RACK left them to its timer.
 //!
-//! A retransmission timeout takes at least a smoothed round trip
-//! (RFC 6298, section 2.3), and the first of a repair at least the 200 ms of Linux. Its timer runs from
-//! the last new acknowledgement, or from later data that were sent while none were under way.
+//! A retransmission timeout takes at least a smoothed round trip (RFC 6298, section 2.3), and in Linux 200 ms more.
+//! Where SACK reports a loss, the first of a repair takes at least 200 ms and half a round trip here, since the
+//! sender's estimate may be less than that of the capture. Its timer runs from the last new acknowledgement, or from later data
+//! that were sent while none were under way.
 //!
 //! A timer without any evidence of a loss is that of a tail loss probe (RFC 8985, section 7) or of a
 //! timeout. A probe repeats the last segment, a timeout the first. If only one segment is under way,
@@ -239,7 +240,8 @@ impl Half {
         if self.sack.ranges.len() > 0 {
             set = set.max(self.times.waiting);
             if self.recovery.phase == Phase::Open {
-                least = least.map(|least| least.max(LEAST));
+                // Linux: a smoothed round trip and LEAST. The sender's may be less than that of the capture.
+                least = least.map(|smoothed| smoothed.max(LEAST + smoothed / 2));
             }
         }
         set.zip(least).is_some_and(|(set, least)| now.since(set) < least)
