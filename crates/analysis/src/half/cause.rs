@@ -12,8 +12,8 @@
 //!
 //! A retransmission timeout takes at least a smoothed round trip (RFC 6298, section 2.3), and in Linux 200 ms more.
 //! Where SACK reports a loss, the first of a repair takes at least 200 ms and half a round trip here, since the
-//! sender's estimate may be less than that of the capture. Its timer runs from the last new acknowledgement, or from later data
-//! that were sent while none were under way.
+//! sender's estimate may be less than that of the capture. Its timer runs from the last new acknowledgement, or from
+//! later data that were sent while none were under way.
 //!
 //! A timer without any evidence of a loss is that of a tail loss probe (RFC 8985, section 7) or of a
 //! timeout. A probe repeats the last segment, a timeout the first. If only one segment is under way,
