@@ -20,10 +20,8 @@ die() { printf 'dist: error: %s\n' "$*" >&2; exit 1; }
 short_name() { case $1 in x86_64) echo amd64 ;; aarch64) echo arm64 ;; *) echo "$1" ;; esac; }
 # The folder in which cargo puts what it builds with the profile.
 folder_of_profile() { case $profile in dev) echo debug ;; *) echo "$profile" ;; esac; }
-# Published programs have no symbols. Thin link-time optimisation shares the compiled crates among the wheels of an
-# architecture.
+# Published programs have no symbols.
 export "CARGO_PROFILE_${profile^^}_STRIP=symbols"
-[ "$profile" != release ] || export CARGO_PROFILE_RELEASE_LTO=${LTO:-thin}
 
 # Programs from PyPI: maturin, and zig, which compiles C for every target and links against old versions of glibc.
 environment=$target/dist-tools
