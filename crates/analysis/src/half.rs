@@ -47,10 +47,6 @@ const HOST_SLACK: Duration = Duration::from_ms(5);
 /// The longest tick of a clock of timestamps in use.
 const COARSEST_TICK: Duration = Duration::from_ms(10);
 
-/// The number of round trips that is assumed to include one without delayed ACK, and of responses to
-/// include a prompt one.
-const FEW: u64 = 8;
-
 /// The state of one direction, as the module describes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Half {

@@ -6,7 +6,7 @@ use lastmile_units::{Duration, Instant};
 use crate::limit::Shares;
 use crate::roundtrip::RoundTrip;
 use crate::sender::Basis;
-use crate::vantage::Vantage;
+use crate::vantage::{FEW, Vantage, is_distant};
 
 /// The most pauses of a direction that are listed. The counters include all.
 pub const MOST_PAUSES: usize = 1_000;
@@ -97,14 +97,17 @@ pub struct Direction {
 impl Direction {
     /// The round trip of the whole path, median and 95th percentile. Away from the sender it has two
     /// parts, whose medians are added. The 95th percentile is the larger of two sums: that of one part
-    /// and the median of the other.
+    /// and the median of the other. `None` at an unknown position whose answers from the sender usually take longer than
+    /// the rest: these are of a queue between them, or of a sender that waits.
     #[must_use]
     pub fn whole_round_trip(&self) -> (Option<Duration>, Option<Duration>) {
-        let own = self.delays.round_trips;
-        if !matches!(self.position.vantage, Vantage::Between | Vantage::Receiver) {
-            return (own.median, own.p95);
+        let (own, other) = (self.delays.round_trips, self.delays.answers);
+        match self.position.vantage {
+            Vantage::Sender => return (own.median, own.p95),
+            Vantage::Unknown if other.usually_longer_than(own) => return (None, None),
+            Vantage::Unknown => return (own.median, own.p95),
+            Vantage::Between | Vantage::Receiver => {}
         }
-        let other = self.delays.answers;
         let medians = own.median.zip(other.median);
         let varied = |varies: RoundTrips, stays: RoundTrips| Some(varies.p95? + stays.median?);
         (medians.map(|(own, other)| own + other), varied(own, other).max(varied(other, own)))
@@ -170,6 +173,9 @@ pub struct Acks {
 pub struct Window {
     /// Largest window that the receiver offered; `None` for an unknown scale.
     pub max: Option<u64>,
+    /// Its mean over the time for which it limited the sender; `None` where it did not, or where the sender's limits are
+    /// known by round trips alone.
+    pub limiting: Option<u64>,
     /// Number of times the window closed.
     pub closings: u64,
     /// Time with a closed window.
@@ -278,6 +284,13 @@ impl RoundTrips {
     pub(crate) fn of(trips: &RoundTrip) -> Self {
         Self { count: trips.count(), least: trips.least(), median: trips.quantile(0.5), p95: trips.quantile(0.95) }
     }
+
+    /// Of the answers of a sender: the median, if they are enough, is that of a distant one, and longer than that of the
+    /// round trips to the receiver.
+    fn usually_longer_than(self, to_receiver: Self) -> bool {
+        let medians = self.median.zip(to_receiver.median).filter(|_| self.count >= FEW);
+        medians.is_some_and(|(answer, trip)| is_distant(answer, trip))
+    }
 }
 
 /// A time without data.
@@ -311,5 +324,24 @@ mod tests {
             let whole = (Some(Duration::from_ms(190)), Some(Duration::from_ms(400)));
             assert_eq!(direction.whole_round_trip(), whole);
         }
+    }
+
+    /// Within hosts the fastest answers give no position. Usual ones of 58 ms are not those of the sender itself.
+    #[test]
+    fn the_whole_is_unknown_where_the_sender_may_be_behind_a_queue() {
+        let part = |us, count| RoundTrips {
+            count,
+            median: Some(Duration::from_us(us)),
+            p95: Some(Duration::from_us(us)),
+            ..RoundTrips::default()
+        };
+        let whole = |round_trips, answers| {
+            let delays = Delays { round_trips, answers, ..Delays::default() };
+            Direction { delays, ..Direction::default() }.whole_round_trip().0
+        };
+        assert_eq!(whole(part(12, 900), part(58_000, 900)), None, "at the receiver");
+        assert_eq!(whole(part(12, 900), part(58_000, 7)), Some(Duration::from_us(12)), "too few answers");
+        assert_eq!(whole(part(58_000, 900), part(12, 900)), Some(Duration::from_us(58_000)), "at the sender");
+        assert_eq!(whole(part(12, 900), part(900, 900)), Some(Duration::from_us(12)), "a busy host");
     }
 }

@@ -26,8 +26,15 @@ pub enum Vantage {
 const PART: u64 = 5;
 /// The largest distance of a near end.
 const NEAR: Duration = Duration::from_ms(5);
+/// The number of round trips that is assumed to include one without delayed ACK, and of responses to include a prompt one.
+pub(crate) const FEW: u64 = 8;
 /// Shorter round trips are within hosts, whose own delays vary by this much.
 pub(crate) const WITHIN_HOSTS: Duration = Duration::from_us(250);
+
+/// The answers of a sender usually take as long as those of a distant one, and longer than the rest of the round trip.
+pub(crate) fn is_distant(sender: Duration, receiver: Duration) -> bool {
+    sender > NEAR && sender > receiver
+}
 
 impl Vantage {
     /// The position, from the fastest round trips between the capture and the sender and receiver.
@@ -48,7 +55,7 @@ impl Vantage {
     /// before the capture was empty at the fastest answer. `usual` are the medians of both parts.
     #[must_use]
     pub(crate) fn behind_a_queue(self, usual: Option<(Duration, Duration)>) -> Self {
-        let is_behind = usual.is_some_and(|(sender, receiver)| sender > NEAR && sender > receiver);
+        let is_behind = usual.is_some_and(|(sender, receiver)| is_distant(sender, receiver));
         if self == Self::Sender && is_behind { Self::Between } else { self }
     }
 

@@ -2,13 +2,13 @@
 
 use lastmile_units::{Duration, Instant};
 
+use super::Half;
 use super::cause::LEAST;
 use super::state::Phase;
-use super::{FEW, Half};
 use crate::limit::{Limit, Shares};
 use crate::outcome::{Direction, Limits, RoundTrips};
 use crate::sender::Basis;
-use crate::vantage::{Vantage, WITHIN_HOSTS};
+use crate::vantage::{FEW, Vantage, WITHIN_HOSTS};
 
 /// Doublings of a timer beyond which it no longer grows (RFC 6298, section 5.5: 60 s is enough).
 const MOST_DOUBLINGS: u16 = 8;
@@ -20,6 +20,11 @@ impl Half {
     pub(super) fn account(&mut self, now: Instant, instead: Option<Limit>) {
         if let (Some(last), Some(limit)) = (self.times.last_event, instead.or(self.limit)) {
             self.out.limits.shares.add(limit, now.since(last));
+            if limit == Limit::ReceiveWindow
+                && let Some(bytes) = self.window.bytes
+            {
+                self.window.limiting.add(bytes, now.since(last));
+            }
         }
         self.times.last_event = Some(now);
     }
@@ -109,11 +114,13 @@ impl Half {
         let answers = &self.sender.turnaround.prompt;
         let usual = answers.quantile(0.5).zip(self.rtt.quantile(0.5)).filter(|_| answers.count() >= FEW);
         self.out.position.vantage = Vantage::new(ways[0], ways[1]).behind_a_queue(usual);
+        self.out.window.limiting = self.window.limiting.mean();
         if let Some(remote) = remote.filter(|_| self.out.position.vantage != Vantage::Sender) {
             self.out.repeats = remote.out.repeats;
             self.out.events = remote.out.events;
             self.out.limits = Limits { shares: remote.out.limits.shares, basis: Some(Basis::Timestamps) };
             self.out.initial_window = remote.out.initial_window;
+            self.out.window.limiting = remote.window.limiting.mean();
         } else {
             // An acknowledgement passes the capture before it reaches the sender.
             if matches!(self.out.position.vantage, Vantage::Between | Vantage::Receiver) {

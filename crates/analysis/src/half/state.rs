@@ -240,6 +240,28 @@ pub(crate) struct ReceiveWindow {
     pub(super) bytes: Option<i64>,
     /// The time since which it is closed.
     pub(super) closed_since: Option<Instant>,
+    /// Where it limited the sender.
+    pub(super) limiting: LimitingWindow,
+}
+
+/// The receiver's window over the time for which it limited the sender.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LimitingWindow {
+    byte_ps: u128,
+    span_ps: u128,
+}
+
+impl LimitingWindow {
+    /// A window of `bytes` limited the sender for `span`.
+    pub(super) fn add(&mut self, bytes: i64, span: Duration) {
+        self.byte_ps += u128::from(bytes.max(0).unsigned_abs()) * u128::from(span.as_ps());
+        self.span_ps += u128::from(span.as_ps());
+    }
+
+    /// The mean over that time.
+    pub(super) fn mean(self) -> Option<u64> {
+        u64::try_from(self.byte_ps.checked_div(self.span_ps)?).ok()
+    }
 }
 
 /// The packets acknowledged last.

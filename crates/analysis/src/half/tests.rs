@@ -110,6 +110,13 @@ impl Talk {
         self.packet(ms, false, meta, options, 0);
     }
 
+    /// Acknowledges all segments before the `number`th, with this window in units of 4.
+    fn ack_with_window(&mut self, ms: u64, number: u32, window: u16) {
+        let ack = SeqNumber::new(ISN).add(1 + number * MSS);
+        let meta = Meta { seq: SeqNumber::new(8), ack, flags: TcpFlags::ACK, window, ..Meta::default() };
+        self.packet(ms, false, meta, self.options, 0);
+    }
+
     fn end(self) -> Connection {
         let mut connections = self.analysis.finish();
         assert_eq!(connections.len(), 1);
@@ -145,6 +152,20 @@ fn numbers_wrap_and_every_byte_is_new_once() {
     assert_eq!(up.window.max, Some(64_000));
     // 80 000 bits from 0 to 300 ms.
     assert!((up.goodput_bps - 80_000.0 / 0.3).abs() < 1e-6);
+}
+
+/// A window of 8 000 bytes limits for 100 ms, one of 16 000 for 300 ms; the SYN-ACK offered 1 000 x 4.
+#[test]
+fn the_limiting_window_is_the_mean_over_the_time_for_which_it_limited() {
+    let mut talk = Talk::open();
+    talk.ack_with_window(150, 0, 2_000);
+    (0..8).for_each(|number| talk.data(200, number));
+    talk.ack_with_window(300, 8, 4_000);
+    (8..24).for_each(|number| talk.data(300, number));
+    talk.ack_with_window(600, 24, 16_000);
+    let up = talk.up();
+    assert_eq!(up.limits.shares.of(Limit::ReceiveWindow), Duration::from_ms(400));
+    assert_eq!((up.window.limiting, up.window.max), (Some(14_000), Some(64_000)));
 }
 
 /// RFC 5681, section 3.2: the third duplicate ACK sends the segment again; RFC 6582: partial ACKs

@@ -131,6 +131,8 @@ pub(super) struct Volume {
     initial_window_bytes: Option<u64>,
     max_in_flight_bytes: u64,
     max_window_bytes: Option<u64>,
+    /// The mean window of the receiver while it limited the sender.
+    limiting_window_bytes: Option<u64>,
 }
 
 impl Volume {
@@ -151,6 +153,7 @@ impl Volume {
             initial_window_bytes: direction.initial_window,
             max_in_flight_bytes: direction.max_in_flight,
             max_window_bytes: direction.window.max,
+            limiting_window_bytes: direction.window.limiting,
         }
     }
 }
@@ -296,7 +299,7 @@ fn main_limit(direction: &Direction, round_trip_s: Option<f64>) -> String {
         return "–".to_owned();
     };
     let share = format::percent(direction.limits.shares.share(limit));
-    match (limit, direction.window.max, round_trip_s) {
+    match (limit, direction.window.limiting.or(direction.window.max), round_trip_s) {
         (Limit::ReceiveWindow, Some(bytes), Some(trip)) => {
             format!("receive window {share}: {} / {}", format::window(bytes), format::seconds(trip))
         }
