@@ -5,7 +5,9 @@
 //! granted data (*piggyback*). The head end answers with *grants*: spans of time on the wire, in
 //! slots of one length, of which a pattern says the parts that the station may use. A grant takes
 //! effect in the first slot that begins at least one *response* after the request. *Proactive*
-//! grants come without a request.
+//! grants come without a request. What they carry counts as an answer to the requests that have reached
+//! the head end by then, and uses the tokens of the service flow. Where a requested grant covers the time of
+//! a proactive one, the two are one grant of the requested size: no time is granted twice.
 //!
 //! Sources: CableLabs MULPI v3.1 (requests, MAPs, piggyback, proactive grants), ITU-T G.984.3 and
 //! G.9807.1 (status reports), 3GPP TS 36.321 and TS 38.321 (scheduling request, buffer status report,
@@ -53,8 +55,8 @@ pub struct Config {
     pub fragmentation: bool,
     /// Capacity that is granted without requests.
     pub proactive: Option<Proactive>,
-    /// Token buckets that all requested grants conform to: the sustained rate of a service flow, and
-    /// its peak rate.
+    /// Token buckets: the sustained rate of a service flow, and its peak rate. Requested grants wait for tokens.
+    /// Bytes in proactive grants use tokens too, and do not wait for them.
     pub limits: Vec<Bucket>,
     /// Packets leave the queue for a buffer of this size, and wait there for grants; for a queue that shapes. `None`:
     /// they stay in the queue until a grant begins.
@@ -122,6 +124,14 @@ pub struct Proactive {
     pub every: Duration,
     /// Size of each.
     pub bytes: WireBytes,
+}
+
+impl Proactive {
+    /// The rate that such grants bring; `None` where it is no rate.
+    #[must_use]
+    pub fn rate(&self) -> Option<BitRate> {
+        BitRate::from_bps(capacity::rate_of(self.bytes, self.every))
+    }
 }
 
 /// A token bucket of grants.
@@ -219,15 +229,15 @@ impl Config {
         }
     }
 
-    /// The largest mean rate: that of the usable spans, or what buckets allow requests and proactive grants bring where
-    /// that is less.
+    /// The largest mean rate: that of the usable spans, or what buckets allow where that is less. Proactive grants are
+    /// made whatever the buckets hold, so that their rate is the least.
     #[must_use]
     pub fn mean_rate(&self) -> Option<BitRate> {
         let wire = self.slots.mean_rate(self.rate)?;
         let asked = self.limits.iter().fold(wire, |least, bucket| least.min(bucket.rate)).as_bps();
         let brought = self.proactive.map(|grant| capacity::rate_of(grant.bytes, grant.every));
         let most = match (&self.requests, brought) {
-            (Some(_), brought) => asked.saturating_add(brought.unwrap_or(0)),
+            (Some(_), brought) => asked.max(brought.unwrap_or(0)),
             (None, Some(brought)) => brought,
             (None, None) => return Some(wire),
         };
@@ -249,6 +259,26 @@ impl Config {
     pub fn longest_wait(&self) -> Duration {
         let asked = self.requests.as_ref().map_or(Duration::ZERO, |requests| requests.every + requests.response);
         asked + self.slots.round()
+    }
+
+    /// How long packets wait for grants on a line that carries much and is not full, where requests leave with granted
+    /// data: for the answer, and for a slot. With one request outstanding, for the answer to the one before, too.
+    /// `None`: the station never asks.
+    #[must_use]
+    pub fn wait_under_load(&self) -> Option<Duration> {
+        let requests = self.requests.as_ref()?;
+        let before = match requests.outstanding {
+            Outstanding::One => requests.response,
+            Outstanding::Many => Duration::ZERO,
+        };
+        Some(before + requests.response + self.slots.round())
+    }
+
+    /// The most of that wait: for an opportunity, too.
+    #[must_use]
+    pub fn longest_wait_under_load(&self) -> Duration {
+        let every = self.requests.as_ref().map_or(Duration::ZERO, |requests| requests.every);
+        self.wait_under_load().map_or(Duration::ZERO, |wait| wait + every)
     }
 
     /// The size of a buffer behind a queue that shapes: what the line sends in the longest wait for a grant, and two

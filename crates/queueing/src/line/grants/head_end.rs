@@ -79,6 +79,8 @@ struct Tokens {
     rate: BitRate,
     burst: u64,
     full: Instant,
+    /// `full` before the last charge.
+    before: Instant,
 }
 
 impl Tokens {
@@ -95,9 +97,23 @@ impl Tokens {
     }
 
     fn charge(&mut self, at: Instant, bytes: u64) {
+        self.before = self.full;
         // Times are rounded down; the picosecond keeps the mean at or below the rate.
         self.full = self.full.max(at) + self.rate.time_for(WireBytes::new(bytes)) + Duration::from_ps(1);
     }
+}
+
+/// What the last grant was made from, so that it can be taken back before it begins.
+#[derive(Clone, Copy, Debug)]
+struct Made {
+    /// Its request.
+    owed: Owed,
+    /// The request is granted in full.
+    whole: bool,
+    /// Bytes of the request that it answers.
+    bytes: u64,
+    /// `granted_until` before.
+    until: Instant,
 }
 
 /// Grants of one station, in the order of its requests.
@@ -117,12 +133,17 @@ pub(super) struct HeadEnd {
     window: Option<Window>,
     /// Its size is that of one packet.
     for_packet: bool,
+    made: Option<Made>,
 }
 
 impl HeadEnd {
     pub(super) fn new(config: &Config) -> Self {
-        let bucket =
-            |bucket: &super::Bucket| Tokens { rate: bucket.rate, burst: bucket.burst.as_u64(), full: Instant::ZERO };
+        let bucket = |bucket: &super::Bucket| Tokens {
+            rate: bucket.rate,
+            burst: bucket.burst.as_u64(),
+            full: Instant::ZERO,
+            before: Instant::ZERO,
+        };
         Self {
             rate: config.rate,
             slots: config.slots.clone(),
@@ -135,6 +156,7 @@ impl HeadEnd {
             granted_until: Instant::ZERO,
             window: None,
             for_packet: false,
+            made: None,
         }
     }
 
@@ -180,6 +202,11 @@ impl HeadEnd {
         self.window.as_mut().filter(|window| window.start <= at && window.left > 0)
     }
 
+    /// Whether a window is in use at `at`.
+    pub(super) fn is_open(&self, at: Instant) -> bool {
+        self.window.is_some_and(|window| window.start <= at && window.left > 0)
+    }
+
     pub(super) fn for_packet(&self) -> bool {
         self.for_packet
     }
@@ -207,6 +234,61 @@ impl HeadEnd {
         }
     }
 
+    /// A proactive grant has sent `bytes` from `start` to `until`; `last` if a packet ends with them. They use tokens,
+    /// and the head end owes so much less to the requests that it may grant by then. Grants that have not begun are
+    /// made anew.
+    pub(super) fn sent_unasked(&mut self, start: Instant, bytes: u64, last: bool, until: Instant, counts: &mut Counts) {
+        self.take_back(start, counts);
+        for bucket in &mut self.limits {
+            bucket.charge(start, bytes);
+        }
+        let mut rest = bytes;
+        while let Some(first) = self.owed.front_mut().filter(|first| first.from <= start) {
+            match &mut first.amount {
+                Amount::Bytes(owed) => {
+                    let answered = rest.min(*owed);
+                    *owed -= answered;
+                    self.owed_bytes -= answered;
+                    rest -= answered;
+                    if *owed > 0 {
+                        break;
+                    }
+                    self.owed.pop_front();
+                }
+                Amount::Packet { .. } => {
+                    if last {
+                        self.owed.pop_front();
+                    }
+                    break;
+                }
+            }
+        }
+        // Grants are made once in a slot: what was not granted in this one is granted in a later one.
+        self.granted_until = self.granted_until.max(self.slots.starting_from(until).start);
+    }
+
+    /// Takes back the next window if it begins after `at`: its request is owed again, and the tokens are there.
+    fn take_back(&mut self, at: Instant, counts: &mut Counts) {
+        let Some(Made { owed, whole, bytes, until }) = self.made.filter(|_| self.window.is_some_and(|w| w.start > at))
+        else {
+            return;
+        };
+        let padded = self.window.take().map_or(0, |window| window.left);
+        (self.made, self.granted_until) = (None, until);
+        if self.for_packet {
+            return;
+        }
+        counts.granted -= padded;
+        self.owed_bytes += bytes;
+        for bucket in &mut self.limits {
+            bucket.full = bucket.before;
+        }
+        if !whole {
+            self.owed.pop_front();
+        }
+        self.owed.push_front(owed);
+    }
+
     /// The rest of the window is of no use.
     pub(super) fn waste(&mut self, counts: &mut Counts) {
         counts.unused += self.window.map_or(0, |window| window.left);
@@ -223,7 +305,8 @@ impl HeadEnd {
 
     /// Makes the next window from the first request.
     fn grant(&mut self, counts: &mut Counts) -> Option<()> {
-        let Owed { from, amount } = *self.owed.front()?;
+        let owed = *self.owed.front()?;
+        let Owed { from, amount } = owed;
         let want = match amount {
             Amount::Bytes(bytes) => bytes,
             Amount::Packet { .. } => LARGEST_PACKET.as_u64(),
@@ -243,6 +326,7 @@ impl HeadEnd {
                 at = span.end;
                 continue;
             }
+            self.made = Some(Made { owed, whole: bytes == want, bytes, until: self.granted_until });
             match amount {
                 Amount::Packet { .. } => {
                     (self.for_packet, self.granted_until) = (true, span.end);
@@ -337,6 +421,11 @@ impl Unasked {
     /// The window in use at `at`.
     pub(super) fn open(&mut self, at: Instant) -> Option<&mut Window> {
         self.window.as_mut().filter(|window| window.start <= at && window.left > 0)
+    }
+
+    /// Bytes of the window in use at `at`.
+    pub(super) fn left(&self, at: Instant) -> u64 {
+        self.window.filter(|window| window.start <= at).map_or(0, |window| window.left)
     }
 
     /// The rest of the window is of no use.

@@ -116,7 +116,7 @@ impl Station {
             Asks::Packet => (backlog > 0 && self.head_end.asked() == 0 && !outstanding).then_some(None),
             Asks::Backlog { most, first } => {
                 let asked = self.head_end.asked();
-                let missing = backlog.saturating_sub(asked);
+                let missing = backlog.saturating_sub(asked + self.carried(at));
                 let wanted = match first.filter(|_| !piggyback) {
                     // A scheduling request has no size, and is not repeated while it is pending.
                     Some(first) => (missing > 0 && asked == 0).then_some(first.as_u64()),
@@ -127,6 +127,15 @@ impl Station {
         }
     }
 
+    /// Bytes that need no request since the proactive grant in use at `at` carries them. A requested grant in use comes
+    /// first; without fragmentation a packet may not fit.
+    fn carried(&self, at: Instant) -> u64 {
+        if !self.fragmentation || self.head_end.is_open(at) {
+            return 0;
+        }
+        self.unasked.as_ref().map_or(0, |unasked| unasked.left(at))
+    }
+
     /// Uses the opportunity at `now`, if the station has waited for it. True if it has.
     pub(in crate::line) fn ask(&mut self, now: Instant, backlog: u64) -> bool {
         if self.asks_at.is_none_or(|asks| asks > now) {
@@ -134,6 +143,8 @@ impl Station {
         }
         self.asks_at = None;
         self.next_opportunity = now + Duration::from_ps(1);
+        self.head_end.window(now, &mut self.counts);
+        self.unasked.iter_mut().for_each(|unasked| _ = unasked.window(now));
         let Some(amount) = self.amount(now, backlog, false) else { return true };
         self.counts.requests += 1;
         let collisions = self.requests.as_ref().and_then(|requests| requests.contention);
@@ -226,6 +237,7 @@ impl Station {
                 if let Some(window) = self.unasked.as_mut().and_then(|unasked| unasked.open(start)) {
                     window.take(wire, end);
                 }
+                self.head_end.sent_unasked(start, wire, last, end, &mut self.counts);
             }
             None => debug_assert!(false, "sent without a grant"),
         }

@@ -220,17 +220,68 @@ fn grants_conform_to_the_sustained_rate() {
     assert_eq!(starts, [4_000, 11_000, 21_000, 25_000]);
 }
 
-/// 200 bytes every 2 ms are 800 kbit/s, beside requests of 500 kbit/s or without any, on a wire of 8 Mbit/s.
+/// 100 bytes every 2 ms, and a bucket of 1600 bytes that earns 100 bytes in a millisecond. Both packets ask for 3000
+/// bytes at 1 ms. The grant at 2 ms carries 100 of them before the head end has the request, and it grants a slot of
+/// 1000 at 4 ms. The grants from 6 to 18 ms carry 700, so that 1300 are owed when there are tokens for them, in the
+/// slot at 19 ms: 1000 there, and 300 after it, of which 200 are left to send.
 #[test]
-fn the_mean_rate_is_of_requests_and_of_proactive_grants() {
+fn what_proactive_grants_carry_is_not_granted_again() {
+    let proactive = Some(Proactive { every: us(2_000), bytes: WireBytes::new(100) });
+    let limits = vec![Bucket { rate: BitRate::from_kbit_per_s(800), burst: WireBytes::new(1_600) }];
+    let mut line = granted(Grants { proactive, limits, ..asking(requests()) });
+    let sent = run(&mut line, &[(300, 1_500), (300, 1_500)]);
+    assert_eq!(sent.iter().map(|(_, start, _)| *start).collect::<Vec<_>>(), [2_000, 14_000]);
+    assert_eq!(arrivals(&mut line), [17_100, 25_200]);
+    let counts = *line.grants().unwrap();
+    assert_eq!((counts.requests, counts.granted, counts.unasked), (1, 2_300, 800));
+}
+
+/// 100 bytes in each slot carry a packet of 100 bytes. Of 150 bytes, 50 are asked for at 1 ms, and leave at 2 ms.
+#[test]
+fn what_a_proactive_grant_in_use_carries_is_not_asked_for() {
+    let proactive = Some(Proactive { every: us(1_000), bytes: WireBytes::new(100) });
+    let sent = |bytes: u16| {
+        let mut line = granted(Grants { proactive, ..asking(requests()) });
+        run(&mut line, &[(300, bytes)]);
+        let counts = *line.grants().unwrap();
+        (arrivals(&mut line), counts.requests, counts.unasked)
+    };
+    assert_eq!(sent(100), (vec![6_100], 0, 100));
+    assert_eq!(sent(150), (vec![7_050], 1, 150));
+}
+
+/// 2 Mbit/s of a service flow and 50 bytes in each slot: 250 bytes a millisecond in all, which a full line reaches. The
+/// last packet ends when the bucket, of a packet and what comes in a slot, has earned the rest.
+#[test]
+fn a_full_line_reaches_the_sustained_rate_with_proactive_grants() {
+    let proactive = Some(Proactive { every: us(1_000), bytes: WireBytes::new(50) });
+    let limits = vec![Bucket { rate: BitRate::from_mbit_per_s(2), burst: WireBytes::new(1_850) }];
+    let many = Requests { outstanding: Outstanding::Many, piggyback: true, ..requests() };
+    let grants = Grants { proactive, limits, ..asking(many) };
+    assert_eq!(grants.mean_rate(), Some(BitRate::from_mbit_per_s(2)));
+    let mut line = granted(grants);
+    let packets = [(0, 1_000); 500];
+    run(&mut line, &packets);
+    let end = *arrivals(&mut line).last().unwrap() - 5_000;
+    let bytes = 1_000 * packets.len() as u64;
+    // The last requested grant waits for the tokens of a packet.
+    let least = (bytes - 1_850 - 50) * 4;
+    assert!((least..least + 8_000).contains(&end), "{end} us, at least {least}");
+}
+
+/// 200 bytes every 2 ms are 800 kbit/s, beside requests of 2 Mbit/s, of 500 kbit/s or without any, on a wire of 8
+/// Mbit/s.
+#[test]
+fn the_mean_rate_is_that_of_buckets_or_of_proactive_grants() {
     let proactive = Some(Proactive { every: us(2_000), bytes: WireBytes::new(200) });
-    let limits = vec![Bucket { rate: BitRate::from_kbit_per_s(500), burst: WireBytes::new(2_000) }];
-    let both = Grants { proactive, limits, ..asking(requests()) };
+    let bucket = |kbit| vec![Bucket { rate: BitRate::from_kbit_per_s(kbit), burst: WireBytes::new(2_000) }];
+    let both = Grants { proactive, limits: bucket(2_000), ..asking(requests()) };
     let kbit = |grants: &Grants| grants.mean_rate().map(|rate| rate.as_bps() / 1_000);
-    assert_eq!(kbit(&both), Some(1_300));
+    assert_eq!(kbit(&both), Some(2_000));
     // A slot of 1 ms, the bucket and a grant.
     assert_eq!(both.at_most().map(|(_, beyond)| beyond), Some(WireBytes::new(1_000 + 2_000 + 200)));
-    assert_eq!(kbit(&Grants { proactive: None, ..both.clone() }), Some(500));
+    assert_eq!(kbit(&Grants { limits: bucket(500), ..both.clone() }), Some(800));
+    assert_eq!(kbit(&Grants { proactive: None, limits: bucket(500), ..both.clone() }), Some(500));
     assert_eq!(kbit(&Grants { requests: None, ..both.clone() }), Some(800));
     assert_eq!(kbit(&Grants { requests: None, proactive: None, ..both.clone() }), Some(8_000));
     assert_eq!(kbit(&Grants { limits: Vec::new(), ..both }), Some(8_000));
