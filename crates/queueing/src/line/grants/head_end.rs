@@ -329,8 +329,9 @@ impl HeadEnd {
             self.made = Some(Made { owed, whole: bytes == want, bytes, until: self.granted_until });
             match amount {
                 Amount::Packet { .. } => {
+                    // One larger than the tokens of `LARGEST_PACKET` goes on when there are tokens again.
                     (self.for_packet, self.granted_until) = (true, span.end);
-                    self.window = Some(Window::new(start, span.end, left));
+                    self.window = Some(Window::new(start, span.end, left.min(tokens)));
                 }
                 Amount::Bytes(_) => self.grant_bytes(start, want, bytes, left, counts),
             }

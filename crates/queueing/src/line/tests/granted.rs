@@ -220,6 +220,17 @@ fn grants_conform_to_the_sustained_rate() {
     assert_eq!(starts, [4_000, 11_000, 21_000, 25_000]);
 }
 
+/// A request for one packet, and slots of 5 ms: of 3000 bytes, the bucket lets 2000 go at 5 ms. There are tokens for a
+/// packet of 1600 bytes at 21 ms, and the rest goes in the slot at 25 ms.
+#[test]
+fn a_packet_larger_than_the_bucket_goes_on_with_the_next_tokens() {
+    let limits = vec![Bucket { rate: BitRate::from_kbit_per_s(800), burst: WireBytes::new(2_000) }];
+    let one = asking(Requests { asks: Asks::Packet, ..requests() });
+    let mut line = granted(Grants { limits, slots: slots(&[(0, 5_000)], 5_000), ..one });
+    run(&mut line, &[(300, 3_000)]);
+    assert_eq!(arrivals(&mut line), [31_000]);
+}
+
 /// 100 bytes every 2 ms, and a bucket of 1600 bytes that earns 100 bytes in a millisecond. Both packets ask for 3000
 /// bytes at 1 ms. The grant at 2 ms carries 100 of them before the head end has the request, and it grants a slot of
 /// 1000 at 4 ms. The grants from 6 to 18 ms carry 700, so that 1300 are owed when there are tokens for them, in the
