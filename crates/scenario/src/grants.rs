@@ -69,7 +69,7 @@ const TDD: Preset = Preset {
 
 const PRESETS: [Preset; 9] = [
     Preset { name: "docsis-1.0", packet: true, many: false, fragmentation: false, ..DOCSIS },
-    Preset { name: "docsis-2.0", many: false, fragmentation: false, ..DOCSIS },
+    Preset { name: "docsis-2.0", many: false, ..DOCSIS },
     DOCSIS,
     Preset {
         name: "docsis-lld",
@@ -152,7 +152,13 @@ pub(crate) static SECTION: Section = Section {
             .at_most(MAX_DELAY),
         Key::optional("piggyback", Kind::Flag, AS_KIND, "Granted data carries a request for what remains."),
         Key::optional("concatenation", Kind::Flag, AS_KIND, "A request asks for the backlog, not for one packet."),
-        Key::optional("fragmentation", Kind::Flag, AS_KIND, "A packet may be cut at the end of a grant."),
+        Key::optional(
+            "fragmentation",
+            Kind::Flag,
+            AS_KIND,
+            "A packet may be cut at the end of a grant. Without it the rest of a grant passes unused where the next \
+             packet does not fit.",
+        ),
         Key::optional(
             "outstanding",
             Kind::Choice(&["one", "many"]),
@@ -183,14 +189,24 @@ pub(crate) static SECTION: Section = Section {
             "proactive",
             Kind::WireBytes,
             AS_KIND,
-            "Size of a grant without a request; `\"0 wire bytes\"`: none.",
+            "Size of a grant without a request, which counts towards the requests; `\"0 wire bytes\"`: none.",
         ),
         Key::optional("proactive_every", Kind::Time, "as `interval`", "Time between two grants without a request.")
             .at_least("1 us"),
-        Key::optional("sustained", Kind::Rate, "no bound", "Largest mean rate of requested grants."),
+        Key::optional(
+            "sustained",
+            Kind::Rate,
+            "no bound",
+            "Largest mean rate. Requested grants wait for its tokens; proactive grants use them without waiting.",
+        ),
         Key::optional("burst", Kind::WireBytes, BURST, "Token bucket of the sustained rate.")
             .at_least("1600 wire bytes"),
-        Key::optional("peak", Kind::Rate, "no bound", "Largest rate of requested grants within a burst."),
+        Key::optional(
+            "peak",
+            Kind::Rate,
+            "no bound",
+            "Largest rate within a burst, by tokens as those of `sustained`.",
+        ),
         Key::optional("peak_burst", Kind::WireBytes, PEAK_BURST, "Token bucket of the peak rate.")
             .at_least("1600 wire bytes"),
         Key::with_default("seed", Kind::Count, "1", "Seed of collisions and back-off."),
@@ -232,6 +248,7 @@ pub(crate) fn read(table: &Table<'_>, line: &mut Config) -> Option<()> {
         let message = format!("{}: {sustained}, above the rate of {rate}, limits nothing", own.path("sustained"));
         own.warning("sustained", message, None);
     }
+    warn_of_proactive_rate(&own, &grants);
     if let Err(wrong) = grants.check() {
         let key = match wrong {
             GrantsError::NeedsFragmentation => "fragmentation",
@@ -254,6 +271,17 @@ fn named(table: &Table<'_>, key: &'static str, name: &str, or: &str) -> Option<&
         table.error(key, format!("unknown {key} {name:?}"), Some(format!("known: {}{or}", NAMES.join(", "))));
     }
     preset
+}
+
+/// Warns of proactive grants that bring more than the service flow may have: they are made all the same.
+fn warn_of_proactive_rate(own: &Table<'_>, grants: &Grants) {
+    let Some(brought) = grants.proactive.and_then(|grant| grant.rate()) else { return };
+    for key in ["sustained", "peak"] {
+        if let Some(limit) = own.optional::<BitRate>(key).filter(|limit| *limit < brought) {
+            let message = format!("{}: proactive grants bring {brought}, more than {limit}", own.path(key));
+            own.warning(key, message, Some("a smaller `proactive`, or a longer `proactive_every`".into()));
+        }
+    }
 }
 
 /// Warns of a station that asks on a downstream, and of one that need not on an upstream.
@@ -405,7 +433,9 @@ mod tests {
         assert!(pattern.contains("access.up.grants.pattern: 'X' is no slot"), "{pattern}");
         let never = errors("rate = \"1 Mbit/s\", grants = { kind = \"5g-tdd\", pattern = \"DDD\" }");
         assert!(never.contains("no slot of the pattern may be used"), "{never}");
-        let parts = errors("rate = \"1 Mbit/s\", grants = { kind = \"docsis-2.0\", outstanding = \"many\" }");
+        let parts = errors(
+            "rate = \"1 Mbit/s\", grants = { kind = \"docsis-2.0\", fragmentation = false, outstanding = \"many\" }",
+        );
         assert!(parts.contains("access.up.grants.fragmentation: without fragmentation"), "{parts}");
         let trace = "trace = { steps = [{ at = \"0 s\", rate = \"1 Mbit/s\" }] }, grants = \"pon\"";
         assert!(errors(trace).contains("grants with a trace"), "{}", errors(trace));
@@ -428,6 +458,33 @@ mod tests {
         assert_eq!(burst("kind = \"docsis-3.1\", sustained = \"50 Mbit/s\", peak = \"100 Mbit/s\""), [14_100, 26_600]);
         assert_eq!(burst("kind = \"5g-tdd\", sustained = \"100 Mbit/s\""), [32_850]);
         assert_eq!(burst("kind = \"docsis-3.1\", sustained = \"50 Mbit/s\", burst = \"3044 wire bytes\""), [3044]);
+    }
+
+    /// 250 bytes in each millisecond are 2 Mbit/s.
+    #[test]
+    fn proactive_grants_beyond_the_rate_of_the_service_flow_are_told() {
+        let warnings = |grants: &str| {
+            let text = format!(
+                "duration = \"1 s\"\n[access]\ndown = {{ rate = \"1 Mbit/s\" }}\n\
+                 up = {{ rate = \"100 Mbit/s\", grants = {{ {grants} }} }}\n"
+            );
+            let scenario = crate::Scenario::parse("f", &text, &[]).unwrap_or_else(|report| panic!("{report}"));
+            scenario.warnings().to_string()
+        };
+        let told = warnings("kind = \"docsis-lld\", sustained = \"1 Mbit/s\"");
+        let expected = "access.up.grants.sustained: proactive grants bring 2 Mbit/s, more than 1 Mbit/s";
+        assert!(told.contains(expected), "{told}");
+        assert_eq!(warnings("kind = \"docsis-lld\", sustained = \"2 Mbit/s\""), "");
+        let peak = warnings("kind = \"docsis-lld\", peak = \"1 Mbit/s\"");
+        assert!(peak.contains("access.up.grants.peak: proactive grants bring"), "{peak}");
+    }
+
+    /// DOCSIS 1.1 and 2.0 concatenate and fragment; DOCSIS 1.0 does neither.
+    #[test]
+    fn modems_fragment_from_docsis_1_1_on() {
+        let fragments = PRESETS.map(|preset| (preset.name, preset.fragmentation));
+        let without: Vec<_> = fragments.iter().filter(|(_, fragments)| !fragments).map(|(name, _)| *name).collect();
+        assert_eq!(without, ["docsis-1.0"]);
     }
 
     /// 100 Mbit/s in 580 of 2500 us; a queue and k take the mean.
