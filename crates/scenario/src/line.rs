@@ -179,6 +179,7 @@ pub(crate) fn read_with<'d>(
         queue::tree::within(table, &queue, rate)?;
     }
     warn_of_another_service_flow(table, &line, &queue);
+    queue::wait::warn_of_grants(table, "queue", &line, &queue);
     Some(Hop { name: name.to_owned(), line, queue })
 }
 

@@ -11,6 +11,7 @@ pub(crate) mod meter;
 pub(crate) mod sched;
 pub(crate) mod shaper;
 pub(crate) mod tree;
+pub(crate) mod wait;
 mod words;
 
 use lastmile_linklayer::LinkLayer;
