@@ -16,7 +16,7 @@ use crate::queue::{self, Wire};
 use crate::reader::{Table, Unopened};
 use crate::schema::{Key, Kind, Section};
 use crate::topology::Topology;
-use crate::{grants, trace};
+use crate::{grants, provider, trace};
 
 pub(crate) static ACCESS: Section = Section {
     heading: "`[access]`",
@@ -53,7 +53,8 @@ pub(crate) static ACCESS: Section = Section {
             "A [policy](policy.md) in place of the queue of `up`, or in a middlebox before and behind the line, as \
              it says: the name of a built-in one, such as \"sad-cbq\", or the path of a file, relative to this one. \
              `\"none\"`: no policy, the \
-             line's own queues.",
+             line's own queues. Where the queue of a direction is a token bucket or a policer, as that of a provider, \
+             the policy takes the smaller of its rate and the line's, and in the modem the place of the queue within.",
         ),
         Key::optional("lan", Kind::Table("`[access.lan]`"), "its defaults", "The network between client and CPE."),
         Key::optional(
@@ -248,7 +249,8 @@ pub(crate) fn read<'d>(
     let (down, mut up, lan, policy) = (down?, up?, lan?, policy?);
     let middlebox = Middlebox::of(policy.as_ref());
     if let Some(policy) = policy.as_ref().filter(|policy| policy.place == Position::Modem) {
-        up.queue = policy.up.clone();
+        up.queue = provider::with_policy(&up.queue, &policy.up);
+        queue::wait::warn_of_grants(table, "policy", &up.line, &up.queue);
     }
     let in_modem = policy.as_ref().is_some_and(|policy| policy.place == Position::Modem);
     let instead = in_modem.then_some("with a policy in the modem, whose queues interrupt nothing");
@@ -330,8 +332,12 @@ fn policy(table: &Table<'_>, down: Option<&Hop>, up: Option<&Hop>) -> Option<Opt
         return Some(None);
     }
     let (down, up) = (down?, up?);
-    let (up, down) = (&up.line, &down.line);
-    let line = policy::Line { up: up.rate?, down: down.rate?, up_layer: up.link_layer, down_layer: down.link_layer };
+    let line = policy::Line {
+        up: provider::rate(up)?,
+        down: provider::rate(down)?,
+        up_layer: up.line.link_layer,
+        down_layer: down.line.link_layer,
+    };
     match Policy::load_from(table.files(), &name, table.directory().as_deref(), Some(line)) {
         Ok(policy) => {
             table.adopt(&policy.warnings);

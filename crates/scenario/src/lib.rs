@@ -48,6 +48,7 @@ mod memory;
 mod names;
 mod overrides;
 pub mod policy;
+mod provider;
 mod queue;
 mod quic;
 mod reader;
