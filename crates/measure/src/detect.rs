@@ -73,7 +73,8 @@ pub fn detect(path: &mut dyn Path, options: &Options, tell: &mut dyn FnMut(&str)
         sides.push(Examination { path, way, name, mtu, options, until_s, warnings: &mut warnings, tell }.run()?);
     }
     let (Some(up), Some(down)) = (sides.pop(), sides.pop()) else { unreachable!("two ways were examined") };
-    Ok(Detection { mtu_bytes: mtu, idle_rtt_s, down, up, took_s: path.elapsed().as_secs_f64() - start, warnings })
+    let (took_s, not_seen) = (path.elapsed().as_secs_f64() - start, vec![found::GRANTS.to_owned()]);
+    Ok(Detection { mtu_bytes: mtu, idle_rtt_s, down, up, took_s, warnings, not_seen })
 }
 
 /// The smallest of 60 round-trip times; its interval reaches to the next ones.

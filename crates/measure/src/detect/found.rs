@@ -20,7 +20,14 @@ pub struct Detection {
     pub took_s: f64,
     /// Steps that were not possible, and why, in sentences.
     pub warnings: Vec<String>,
+    /// What no detection sees, in sentences.
+    #[serde(default)]
+    pub not_seen: Vec<String>,
 }
+
+/// Trains record when packets arrive, not why: a wait for a grant is one that jitter could have caused.
+pub(super) const GRANTS: &str = "grants of an upstream (cable, PON, cellular, satellite): a wait for them shows as \
+                                 delay and jitter alone";
 
 /// The findings about one way.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

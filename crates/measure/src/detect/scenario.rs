@@ -23,6 +23,9 @@ fn write(text: &mut String, detection: &Detection, name: &str) -> std::fmt::Resu
     for warning in &detection.warnings {
         writeln!(text, "# {}.", comment(warning))?;
     }
+    for unseen in &detection.not_seen {
+        writeln!(text, "# Not seen: {}.", comment(unseen))?;
+    }
     writeln!(text, "\nname = {}\nduration = \"60 s\"\n\n[access]", quoted(name))?;
     writeln!(text, "mtu = \"{} B\"", detection.mtu_bytes)?;
     writeln!(text, "# The delay of the whole path belongs to the line here.\nbackbone = {{ delay = \"0 ms\" }}")?;

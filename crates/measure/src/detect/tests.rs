@@ -214,6 +214,7 @@ fn the_scenario_is_one_that_the_other_commands_read() {
     let (text, scenario) = parsed(&adsl);
     assert_eq!(scenario.name(), "A \"line\"\\");
     assert!(text.contains("encapsulation = \"pppoe-llcsnap\" # sure: 99.9"), "{text}");
+    assert!(text.contains("\n# Not seen: grants of an upstream (cable, PON, cellular, satellite): a wait"), "{text}");
     let network = scenario.network();
     let up = network.links.iter().find(|link| link.hop.name.as_str() == "up").unwrap();
     let rate = up.hop.line.rate.unwrap().as_bps() as f64;

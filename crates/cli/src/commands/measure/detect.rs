@@ -145,6 +145,9 @@ fn print(detection: &Detection, printer: &mut Printer) -> Result<()> {
     for warning in &detection.warnings {
         text.push_str(&format!("warning: {warning}\n"));
     }
+    for unseen in &detection.not_seen {
+        text.push_str(&format!("not seen: {unseen}\n"));
+    }
     Ok(printer.data(&text)?)
 }
 
