@@ -75,8 +75,8 @@ pub(crate) static ACCESS: Section = Section {
 
 pub(crate) static DIRECTION: Section = Section {
     heading: "`[access.down]`, `[access.up]`",
-    about: "One direction of the line. Encapsulation, OAM cells and header compression are those of `[access]` \
-            unless given here.",
+    about: "One direction of the line. Encapsulation, MTU, OAM cells and header compression are those of \
+            `[access]` unless given here.",
     keys: &[
         Key::optional("rate", Kind::Rate, "the trace has it", "Rate of the wire, headers and cells included."),
         trace::TRACE,
@@ -235,7 +235,8 @@ pub(crate) fn read<'d>(
     topology: &mut Topology<'d>,
 ) -> Option<(Access, Vec<AccessLine>)> {
     let mut shared = Defaults::default();
-    shared.line.link_layer = line::with_mtu(table, line::shared_layer(table, preset::IP.link));
+    shared.line.link_layer = line::shared_layer(table, preset::IP.link);
+    shared.mtu = line::mtu(table);
     shared.line.compression = line::compression(table, Compression::None);
     let down = direction(table, "down", &shared);
     let up = direction(table, "up", &shared);
@@ -391,7 +392,7 @@ fn hop(table: &Table<'_>, key: &'static str, section: &'static Section, ample: B
         None if own.has("encapsulation") => return None,
         None => line::named_layer(&own, &own.get::<String>("encapsulation")?)?,
     };
-    let layer = line::with_mtu(&own, layer);
+    let layer = line::with_mtu(&own, layer, None);
     let queue = match own.table("queue") {
         Some(queue) => queue::read(queue, &Wire { layer, rate: Some(rate) }),
         None => Some(line::default_queue(&Wire { layer, rate: Some(rate) }, 1000, Duration::ZERO)),

@@ -96,12 +96,14 @@ pub(crate) struct Defaults {
     pub(crate) line: Config,
     /// `None`: [`default_queue`] of its rate.
     pub(crate) queue: Option<QueueSpec>,
+    /// The MTU that the file states; `None`: that of the direction's encapsulation.
+    pub(crate) mtu: Option<NonZeroU16>,
 }
 
 impl Default for Defaults {
     fn default() -> Self {
         let line = Config::new(None, preset::IP.link, Duration::ZERO);
-        Self { line, queue: None }
+        Self { line, queue: None, mtu: None }
     }
 }
 
@@ -137,7 +139,7 @@ pub(crate) fn read_with<'d>(
     defaults: &Defaults,
     inherited: Inherited<'_, 'd>,
 ) -> Option<Hop> {
-    let link_layer = with_mtu(table, shared_layer(table, defaults.line.link_layer));
+    let link_layer = with_mtu(table, shared_layer(table, defaults.line.link_layer), defaults.mtu);
     let shared_rate = defaults.line.grants.as_ref().map_or(defaults.line.rate, |grants| Some(grants.rate));
     let rate = table.optional("rate").or(shared_rate);
     let delay = table.optional("delay").unwrap_or(defaults.line.delay);
@@ -214,9 +216,14 @@ fn warn_of_another_service_flow(table: &Table<'_>, line: &Config, queue: &QueueS
     }
 }
 
-/// `layer` with the MTU that the table gives, if it gives one.
-pub(crate) fn with_mtu(table: &Table<'_>, layer: LinkLayer) -> LinkLayer {
-    let given = table.optional::<ByteCount>("mtu").and_then(|mtu| NonZeroU16::new(u16::try_from(mtu.as_u64()).ok()?));
+/// The MTU that the table gives.
+pub(crate) fn mtu(table: &Table<'_>) -> Option<NonZeroU16> {
+    table.optional::<ByteCount>("mtu").and_then(|mtu| NonZeroU16::new(u16::try_from(mtu.as_u64()).ok()?))
+}
+
+/// `layer` with the MTU that the table gives, or else with `shared`; with neither, with its own.
+pub(crate) fn with_mtu(table: &Table<'_>, layer: LinkLayer, shared: Option<NonZeroU16>) -> LinkLayer {
+    let given = mtu(table).or(shared);
     if given.is_some() { layer.with_mtu(given) } else { layer }
 }
 

@@ -144,7 +144,8 @@ impl<'d> Topology<'d> {
 
 /// The way back of the link of `there_table`: a capacity in time counts at the rate of its own direction.
 fn way_back<'d>(back: &Table<'d>, there_table: &Table<'d>, there: &Hop) -> Option<Hop> {
-    let defaults = Defaults { line: there.line.clone(), queue: Some(there.queue.clone()) };
+    let mtu = line::mtu(there_table);
+    let defaults = Defaults { line: there.line.clone(), queue: Some(there.queue.clone()), mtu };
     let there = Some(there_table);
     match there_table.table("queue") {
         Some(queue) if !back.has("queue") => {

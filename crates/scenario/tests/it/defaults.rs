@@ -68,6 +68,52 @@ fn the_segment_size_follows_from_the_mtu_of_the_path() {
     assert_eq!(mss("rate = \"9 Mbit/s\", mtu = \"576 B\"", ptm, ""), 576 - 52);
 }
 
+/// An `mtu` of `[access]` or of a link is that of both directions, whatever their encapsulations, unless a direction has
+/// its own.
+#[test]
+fn an_mtu_of_both_directions_outlives_the_encapsulation_of_one() {
+    let pppoe = "rate = \"6 Mbit/s\", encapsulation = \"pppoe-llcsnap-fcs\"";
+    let both = |mtu: &str, down: &str| {
+        format!("duration = \"9 s\"\naccess = {{ {mtu} down = {{ {pppoe}{down} }}, up = {{ {pppoe} }} }}\n{DOWNLOAD}")
+    };
+    let mtus = |text: &str| {
+        let scenario = parsed(text);
+        let access = scenario.access().expect("an access line");
+        [&access.down, &access.up].map(|hop| hop.line.link_layer.mtu().map_or(0, |mtu| mtu.get()))
+    };
+    for (mtu, bytes) in [("", 1492), ("mtu = \"1500 B\",", 1500), ("mtu = \"1400 B\",", 1400)] {
+        assert_eq!(mtus(&both(mtu, "")), [bytes; 2]);
+        assert_eq!(tcp(&both(mtu, "")).mss, bytes - 52);
+    }
+    assert_eq!(mtus(&both("mtu = \"1400 B\",", ", mtu = \"1300 B\"")), [1300, 1400]);
+    // The encapsulation of [access] has an MTU that is not stated.
+    assert_eq!(mtus(&both("encapsulation = \"ethernet\",", "")), [1492; 2]);
+    let link = "duration = \"9 s\"\n[[link]]\nfrom = \"a\"\nto = \"b\"\nmtu = \"1400 B\"\n\
+                back = { encapsulation = \"pppoe-ptm\" }\n";
+    let scenario = parsed(link);
+    let back = &scenario.network_ref().links[1].hop.line.link_layer;
+    assert_eq!(back.mtu().map(|mtu| mtu.get()), Some(1400));
+}
+
+/// Packets of 1500 bytes take 33 cells (RFC 2684: 1544 / 48), those of 1492 bytes too: 1448 or 1440 bytes of payload in
+/// 1749 on the wire.
+#[test]
+fn a_download_has_the_segments_of_the_stated_mtu() {
+    let pppoe = "encapsulation = \"pppoe-llcsnap-fcs\"";
+    let goodput = |mtu: &str| {
+        let text = format!(
+            "duration = \"60 s\"\naccess = {{ {mtu} down = {{ rate = \"6 Mbit/s\", {pppoe} }}, \
+             up = {{ rate = \"800 kbit/s\", {pppoe} }} }}\n{DOWNLOAD}"
+        );
+        let outcome = lastmile_sim::Simulation::new(parsed(&text).network_ref(), None).unwrap().finish();
+        outcome.flows[0].bytes_delivered as f64 * 8.0 / 60.0
+    };
+    for (mtu, payload, wire) in [("mtu = \"1500 B\",", 1448.0, 1749.0), ("", 1440.0, 1696.0)] {
+        let (carried, most) = (goodput(mtu), 6e6 * payload / wire);
+        assert!((0.99 * most..=most).contains(&carried), "{mtu}: {carried} of {most}");
+    }
+}
+
 #[test]
 fn a_packet_larger_than_the_mtu_is_refused() {
     let pppoe = line("rate = \"9 Mbit/s\", encapsulation = \"pppoe-ptm\"", "rate = \"9 Mbit/s\"");
