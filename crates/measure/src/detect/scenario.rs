@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use lastmile_linklayer::{Framing, LinkLayer, preset};
+use lastmile_linklayer::{Framing, LinkLayer, aal5, preset};
 use lastmile_units::ByteCount;
 
 use super::{Buffer, Candidate, Detection, ECHO_BYTES, Limiter, Side, Unit, Verdict};
@@ -185,16 +185,32 @@ fn queue(text: &mut String, side: &Side, candidate: Option<&Candidate>, rate: Es
 }
 
 fn limit(buffer: &Buffer, candidate: Option<&Candidate>) -> String {
-    match buffer.unit {
-        Unit::Packets => format!("{:.0} packets", buffer.packets.value.max(1.0)),
-        Unit::WireBytes if candidate.is_some_and(|candidate| candidate.framing == "atm") => {
-            // Each packet takes whole cells.
-            let packets = buffer.packets.value.max(1.0);
-            let size = (buffer.bytes.value / packets).round() + f64::from(candidate.map_or(0, |c| c.overhead_bytes));
-            format!("{:.0} cells", (packets * (size / 48.0).ceil()).ceil())
+    let packets = buffer.packets.value.max(1.0);
+    match (buffer.unit, candidate.and_then(layer)) {
+        (Unit::Packets, _) => format!("{packets:.0} packets"),
+        (Unit::WireBytes, Some(layer)) => {
+            let size = (buffer.bytes.value / packets).round();
+            let wire = layer.on_wire(ByteCount::new(size as u64));
+            let full = packets * wire.as_u64() as f64;
+            match layer.framing() {
+                // Each packet takes whole cells.
+                Framing::Atm => format!("{:.0} cells", full / aal5::CELL_BYTES as f64),
+                Framing::None | Framing::Ptm => format!("{full:.0} wire bytes"),
+            }
         }
-        Unit::Bytes | Unit::WireBytes | Unit::Unknown => format!("{:.0} B", buffer.bytes.value.max(1_500.0)),
+        (Unit::Bytes | Unit::WireBytes | Unit::Unknown, _) => format!("{:.0} B", buffer.bytes.value.max(1_500.0)),
     }
+}
+
+/// The link layer of a candidate.
+fn layer(candidate: &Candidate) -> Option<LinkLayer> {
+    let framing = match candidate.framing.as_str() {
+        "atm" => Framing::Atm,
+        "ptm" => Framing::Ptm,
+        _ => Framing::None,
+    };
+    let link = LinkLayer::new(candidate.overhead_bytes, framing).ok()?;
+    link.with_min_frame(candidate.minimum_bytes).ok()
 }
 
 /// One-way delay without the time on the line of the echo itself, divided evenly: echoes show only
@@ -202,15 +218,7 @@ fn limit(buffer: &Buffer, candidate: Option<&Candidate>) -> String {
 fn one_way(detection: &Detection) -> f64 {
     let Some(rtt) = detection.idle_rtt_s else { return 0.0 };
     let own = |side: &Side| {
-        let framing = |name: &str| match name {
-            "atm" => Framing::Atm,
-            "ptm" => Framing::Ptm,
-            _ => Framing::None,
-        };
-        let link = side.encapsulation.candidates.first().and_then(|candidate| {
-            let link = LinkLayer::new(candidate.overhead_bytes, framing(&candidate.framing)).ok()?;
-            link.with_min_frame(candidate.minimum_bytes).ok()
-        });
+        let link = side.encapsulation.candidates.first().and_then(layer);
         let wire = link.unwrap_or(preset::IP.link).on_wire(ByteCount::new(ECHO_BYTES));
         wire.bits() as f64 / side.gross_bps.unwrap_or(side.ip_bps).value
     };
@@ -255,5 +263,30 @@ mod tests {
         assert_eq!(limit(&buffer, Some(&candidate)), "2112 cells");
         assert_eq!(limit(&Buffer { unit: Unit::Packets, ..buffer }, Some(&candidate)), "64 packets");
         assert_eq!(limit(&buffer, None), "96000 B");
+    }
+
+    /// 329 packets of 1500 bytes have 18 bytes around each over DOCSIS, and over 64/65 coding 1521 bytes each in 24
+    /// blocks (IEEE 802.3, 61.3.3). A scenario reads the limit in that unit.
+    #[test]
+    fn a_buffer_in_bytes_on_the_wire_is_written_in_them() {
+        let exactly = |value| Estimate { value, low: value, high: value };
+        let buffer = Buffer {
+            bytes: exactly(493_500.0),
+            packets: exactly(329.0),
+            wait_s: exactly(0.0999),
+            unit: Unit::WireBytes,
+        };
+        let candidate = |overhead_bytes, minimum_bytes, framing: &str| Candidate {
+            presets: Vec::new(),
+            overhead_bytes,
+            minimum_bytes,
+            framing: framing.to_owned(),
+            probability: 1.0,
+            gross_bps: exactly(40e6),
+        };
+        let written = limit(&buffer, Some(&candidate(18, 64, "none")));
+        assert_eq!(written, "499422 wire bytes");
+        assert_eq!(written.parse(), Ok(lastmile_units::Limit::Wire(lastmile_units::WireBytes::new(329 * 1_518))));
+        assert_eq!(limit(&buffer, Some(&candidate(21, 0, "ptm"))), format!("{} wire bytes", 329 * (1_521 + 24)));
     }
 }
