@@ -58,7 +58,7 @@ pub(super) fn set_up(
             socket::clamp_window(fd, bytes)?;
         }
         socket::set_segment(fd, plan.segment)?;
-        socket::set_unsent_low(fd, sender::most_unsent(plan.window, plan.segment.into()))?;
+        socket::set_unsent_low(fd, sender::most_unsent(plan.window, 0, plan.segment.into()))?;
         socket::set_dscp(fd, dscp)
     };
     set().context(|| "setting up a TCP socket")?;

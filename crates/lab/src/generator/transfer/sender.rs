@@ -1,7 +1,7 @@
 //! The sending application of a transfer.
 //!
 //! It keeps a few segments unsent (`TCP_NOTSENT_LOWAT`): the kernel still sends all data that it
-//! has been offered, where a simulated sender stops at once. It writes whole segments, at most as
+//! has been offered, where a simulated sender stops at once. How many follows the congestion window. It writes whole segments, at most as
 //! much as the socket has space for, and announces more (`MSG_MORE`): a write that finds no space
 //! marks its last segment as an end (PSH).
 
@@ -23,19 +23,21 @@ use super::super::octets::{ZEROS, unless_blocked};
 const TURNS: usize = 16;
 /// Segments that wait for their first transmission with small windows: an ACK releases two, in slow start four.
 const UNSENT_SEGMENTS: u32 = 6;
-/// Bytes that wait for their first transmission with windows that are large, or grow.
+/// The most bytes that wait for their first transmission.
 const MOST_UNSENT: u32 = 256 << 10;
 /// The initial threshold: `TCP_INFINITE_SSTHRESH` of the kernel.
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
-/// Bytes that may wait for their first transmission: as many as depart during a wake-up, and at least a few segments.
-/// poll(2) reports the socket as writable when half of them are gone.
-pub(super) fn most_unsent(window: Window, segment: u32) -> u32 {
+/// Bytes that may wait for their first transmission while the congestion window has `cwnd`: as many as depart during a
+/// wake-up, and at least a few segments. poll(2) reports the socket as writable when half of them are gone.
+pub(super) fn most_unsent(window: Window, cwnd: u32, segment: u32) -> u32 {
     let share = match window {
         Window::Fixed(bytes) => bytes / 32,
-        Window::Grows => MOST_UNSENT,
+        // Whole segments, so that it seldom changes.
+        Window::Grows => cwnd / 16 / segment * segment,
     };
-    share.clamp(UNSENT_SEGMENTS * segment, MOST_UNSENT)
+    let least = UNSENT_SEGMENTS * segment;
+    share.clamp(least, MOST_UNSENT.max(least))
 }
 
 /// The sending end.
@@ -56,6 +58,8 @@ pub(super) struct Sender {
     connected: Option<Instant>,
     /// Payload of a segment; one before it is connected.
     payload: u32,
+    /// The most bytes that wait for their first transmission.
+    most_unsent: u32,
     /// More may be offered when all is sent.
     keep_open: bool,
     shut: bool,
@@ -74,6 +78,7 @@ impl Sender {
             deaf: false,
             connected: None,
             payload: 1,
+            most_unsent: 0,
             keep_open: false,
             shut: false,
             tcp: TcpOutcome::default(),
@@ -123,7 +128,6 @@ impl Sender {
         if self.connected.is_none() {
             self.connected = Some(now);
             self.payload = socket::info(stream.as_fd())?.mss.max(1);
-            socket::set_unsent_low(stream.as_fd(), most_unsent(self.window, self.payload))?;
         }
         while self.to_hear > 0 || (self.heard.is_some() && !self.deaf) {
             let mut buffer = [0; 4096];
@@ -142,10 +146,11 @@ impl Sender {
 
     /// Sends what there is space for, unless a request is to come first.
     pub(super) fn send(&mut self) -> io::Result<()> {
-        let Some(stream) = self.stream.as_ref() else { return Ok(()) };
         if self.to_hear > 0 {
             return Ok(());
         }
+        self.follow_window()?;
+        let Some(stream) = self.stream.as_ref() else { return Ok(()) };
         for _ in 0..TURNS {
             let space = self.space(stream)?;
             let left = self.left.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
@@ -166,10 +171,25 @@ impl Sender {
         Ok(())
     }
 
+    /// Lets as much wait unsent as the congestion window asks for.
+    fn follow_window(&mut self) -> io::Result<()> {
+        let Some(stream) = self.stream.as_ref() else { return Ok(()) };
+        let cwnd = match self.window {
+            Window::Grows => socket::info(stream.as_fd())?.cwnd.saturating_mul(self.payload),
+            Window::Fixed(_) => 0,
+        };
+        let most = most_unsent(self.window, cwnd, self.payload);
+        if most != self.most_unsent {
+            socket::set_unsent_low(stream.as_fd(), most)?;
+            self.most_unsent = most;
+        }
+        Ok(())
+    }
+
     /// Bytes to write now: whole segments.
     fn space(&self, stream: &TcpStream) -> io::Result<usize> {
         let unsent = u32::try_from(socket::unsent(stream.as_fd())?).unwrap_or(u32::MAX);
-        let space = most_unsent(self.window, self.payload).saturating_sub(unsent);
+        let space = self.most_unsent.saturating_sub(unsent);
         Ok(usize::try_from(space - space % self.payload).unwrap_or(0))
     }
 
@@ -237,13 +257,14 @@ fn limited(busy: socket::Busy, alive: Duration, awaiting_ack: Duration) -> Limit
 mod tests {
     use super::*;
 
-    /// Small windows keep six segments, large ones a 32nd of the window, and none more than 256 KiB.
+    /// Small windows keep six segments, large ones a 32nd of the window, those that grow a 16th of the congestion window,
+    /// and none more than 256 KiB. A 16th of 110 kB is less than six segments, of 1 MiB it is 45.
     #[test]
     fn what_waits_unsent_grows_with_the_window() {
-        assert_eq!(most_unsent(Window::Fixed(32 << 10), 1448), 6 * 1448);
-        assert_eq!(most_unsent(Window::Fixed(1 << 20), 1448), 32 << 10);
-        assert_eq!(most_unsent(Window::Fixed(1 << 30), 1448), 256 << 10);
-        assert_eq!(most_unsent(Window::Grows, 1448), 256 << 10);
+        let fixed = |bytes| most_unsent(Window::Fixed(bytes), 0, 1448);
+        assert_eq!([32 << 10, 1 << 20, 1 << 30].map(fixed), [6 * 1448, 32 << 10, 256 << 10]);
+        let grows = |cwnd| most_unsent(Window::Grows, cwnd, 1448);
+        assert_eq!([14_480, 110_000, 1 << 20, 1 << 30].map(grows), [6 * 1448, 6 * 1448, 45 * 1448, 256 << 10]);
     }
 
     /// The kernel counts what was held up by windows and buffers as busy, too.
