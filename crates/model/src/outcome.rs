@@ -25,7 +25,7 @@ pub use self::applications::{
 pub struct Outcome {
     /// Simulated time.
     pub duration: Duration,
-    /// Number of events.
+    /// Number of events; zero of a run on real hosts.
     pub events: u64,
     /// One row per flow, in the order of the traffic list.
     pub flows: Vec<FlowOutcome>,

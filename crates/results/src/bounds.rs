@@ -2,9 +2,10 @@
 //!
 //! The bound of a flow as the only one on its path, over a span T, is the least of:
 //!
-//! - *the rate of each link* that its data crosses, as payload of segments of the best size for the
-//!   wire, without headers, encapsulation, cell headers and OAM cells; of a line whose rate changes,
-//!   its mean rate over T;
+//! - *the rate of each link* that its data crosses, as payload without headers, encapsulation, cell
+//!   headers and OAM cells; of a line whose rate changes, its mean rate over T. Segments are full
+//!   where the source sends no others: datagrams, and simulated transfers without an end. Elsewhere
+//!   they have the best size for the wire;
 //! - *the rate of each shaper* before such a link, and its burst;
 //! - *the grants of each link* whose station has one request on the way: what one request brings, for
 //!   each of the shortest cycles;
@@ -103,9 +104,11 @@ impl Limits {
             return Self::default();
         }
         let all = if shape.many { ", all its connections together" } else { "" };
+        // Runs on real hosts have no events.
+        let simulated = outcome.events > 0;
         let data = holds(network, &shape.data_path, shape.payload).map(|(link, hold, beyond)| {
             let by = format!("{}{all}", hold.words(&network.links[link]));
-            let bound = Bound::of_link(link, shape.best_bps(&network.links[link], hold), by);
+            let bound = Bound::of_link(link, shape.best_bps(&network.links[link], hold, simulated), by);
             LinkBound { bound, link, hold, beyond }
         });
         let tcp = shape.tcp.filter(|_| !shape.many);

@@ -36,6 +36,8 @@ pub(crate) struct Shape {
     /// True for a source that opens connections during the run: the shape of its packets is known,
     /// the number of connections is not.
     pub(crate) many: bool,
+    /// True where a simulated source puts all its data into full packets.
+    whole: bool,
 }
 
 /// The shape of a source whose packets are acknowledged: TCP, or QUIC.
@@ -92,6 +94,7 @@ impl Shape {
             data_path: data_path.to_vec(),
             ack_path: ack_path.to_vec(),
             many: traffic.opens(),
+            whole: is_whole(network, &traffic.source, [data_path, ack_path]),
         })
     }
 
@@ -121,11 +124,15 @@ impl Shape {
         Some((packets * self.payload_bits(), hold))
     }
 
-    /// Payload, bit/s, that `hold` lets pass in packets of the most efficient size, with headers that compress best: in
-    /// cells a full packet may need more padding than a shorter one. On a wire that changes for the nominal rate.
-    pub(super) fn best_bps(&self, link: &Link, hold: Hold) -> f64 {
+    /// Payload, bit/s, that `hold` lets pass in packets of the most efficient size that the source may send, with headers
+    /// that compress best: in cells a full packet may need more padding than a shorter one. On a wire that changes for
+    /// the nominal rate.
+    pub(super) fn best_bps(&self, link: &Link, hold: Hold, simulated: bool) -> f64 {
         let header = self.data.as_u64() - self.payload;
-        let sizes = self.payload.saturating_sub(aal5::CELL_PAYLOAD).max(1)..=self.payload;
+        // A kernel sends shorter segments where its application is late.
+        let whole = self.whole && (simulated || self.tcp.is_none());
+        let shortest = if whole { self.payload } else { self.payload.saturating_sub(aal5::CELL_PAYLOAD).max(1) };
+        let sizes = shortest..=self.payload;
         let of = |payload: u64| {
             let tcp = self.tcp.map(TcpShape::with_equal_timestamps);
             let shape = Self { payload, data: ByteCount::new(payload + header), tcp, ..self.clone() };
@@ -189,6 +196,31 @@ fn segments(sender: &Config, receiver: &Config) -> (u64, u64, Option<TcpShape>) 
     let most_per_ack = Some(segments_per_ack);
     let tcp = TcpShape { header, ack: header, hidden: false, timestamps, window, segments_per_ack, most_per_ack };
     (u64::from(sender.mss.min(receiver.mss)), header, Some(tcp))
+}
+
+/// True for a source whose simulation puts all its data into full packets: datagrams of one size, and transfers without
+/// an end, whose last segment is full too.
+///
+/// A window under two segments is sent in parts, and the override timer sends a part of what an open window leaves
+/// (RFC 9293, section 3.8.6.2.1). A receiver that reads at once leaves at least a quarter of its buffer: the right edge
+/// waits for at most half of it, and a scaled window is rounded down by less than half (RFC 7323, section 2.3). So four
+/// segments of buffer are enough, unless something lowers the window on its way.
+fn is_whole(network: &Network, source: &Source, paths: [&[usize]; 2]) -> bool {
+    match source {
+        Source::Poisson { .. } | Source::OnOff { .. } | Source::Constant { .. } => true,
+        Source::Bulk { sender, receiver, bytes: None, .. } => {
+            let alike = (sender.mss, sender.timestamps) == (receiver.mss, receiver.timestamps);
+            let buffer = receiver.receive_window.as_u64().min(u16::MAX.into());
+            let mut links = paths.into_iter().flatten().map(|index| &network.links[*index]);
+            alike && buffer >= 4 * u64::from(sender.mss) && !links.any(|link| lowers_windows(&link.hop.queue))
+        }
+        _ => false,
+    }
+}
+
+/// True if this discipline, or one below, lowers receive windows.
+fn lowers_windows(queue: &Spec) -> bool {
+    matches!(queue, Spec::WindowClamp(_)) || queue.below().into_iter().any(lowers_windows)
 }
 
 /// The configuration of the end that receives the data over TCP.

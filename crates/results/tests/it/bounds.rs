@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_model::{Echo, Network, Node, OpenedBy, Source, Traffic};
+use lastmile_queueing::ack::clamp;
+use lastmile_queueing::classify::Match;
 use lastmile_queueing::line::grants::{Asks, Config as Grants, Outstanding, Requests, Slots, Span};
-use lastmile_queueing::spec::Spec;
+use lastmile_queueing::spec::{Over, Spec};
 use lastmile_quic::{AckFrequency, Config as QuicConfig, CongestionControl};
 use lastmile_results::schema::Flow;
 use lastmile_tcp::{AckConfig, Config, WindowScale};
@@ -168,6 +170,33 @@ fn fewer_acks_of_quic_are_offered_only_where_they_allow_more() {
         offered.starts_with("4 or 10 packets, which only its sender can request, allows 18.3 Mbit/s or "),
         "{said}"
     );
+}
+
+/// PPPoE over bridged LLC puts 44 bytes around a packet, with the trailer of AAL5: 1460 bytes of payload take 33 cells,
+/// 1452 bytes take 32. A transfer without an end sends full segments only. The last segment of one with an end is
+/// shorter, and so are those into a window of less than two segments, or of one that is lowered on its way.
+#[test]
+fn full_segments_bound_a_transfer_without_an_end() {
+    let (full, best) = (6e6 * 1_460.0 / (33.0 * 53.0), 6e6 * 1_452.0 / (32.0 * 53.0));
+    let download = |bytes, config: &Config, queue: Spec| {
+        let mut network = one_download(6_000, 800, "pppoe-llcsnap-fcs", queue, config);
+        network.duration = Duration::from_s(60);
+        network.traffic[0].source = bulk(config, bytes, OpenedBy::Receiver);
+        let run = summary(&network);
+        let flow = run.flows.into_iter().next().expect("a flow");
+        let span_s = flow.end_s.unwrap_or(60.0);
+        let bound = flow.limits.bound_bps.expect("a transfer");
+        assert!(flow.goodput_bps <= bound, "{flow:?}");
+        (flow.goodput_bps / full, bound - 1_460.0 * 8.0 / span_s)
+    };
+    let (share, bound) = download(None, &large_windows(), Spec::fifo(100));
+    assert!(close(bound, full) && share > 0.95, "{bound} of {full}, {share}");
+    let (_, bound) = download(Some(30_000_000), &large_windows(), Spec::fifo(100));
+    assert!((bound / best - 1.0).abs() < 1e-3, "{bound} of {best}");
+    let (target, mss) = (clamp::Target::Window(ByteCount::new(60_000)), ByteCount::new(1_460));
+    let config = clamp::Config { target, mss, exempt: Match::Never };
+    let clamped = Spec::WindowClamp(Over { config, queue: Box::new(Spec::fifo(100)) });
+    assert!(close(download(None, &large_windows(), clamped).1, best));
 }
 
 #[test]
