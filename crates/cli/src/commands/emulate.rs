@@ -183,9 +183,9 @@ struct Ends {
     #[arg(long, value_name = "PATH", default_value = "auto", value_parser = packet_path, requires = "bridge")]
     path: io::Path,
 
-    /// MTU of both devices, in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(68..))]
-    mtu: u16,
+    /// MTU of both devices, in bytes [default: that of the line, and 1500 where it has none]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(68..))]
+    mtu: Option<u16>,
 }
 
 impl Start {
@@ -347,15 +347,16 @@ fn config(arguments: &Start, path: &Path, seed: u64) -> Config {
         None if arguments.ends.server_here => (place(&arguments.ends.client_ns), Place::Here),
         None => (place(&arguments.ends.client_ns), place(&arguments.ends.server_ns)),
     };
+    let line = Config::new(path.up(), path.down());
     Config {
         client,
         server,
-        mtu: arguments.ends.mtu,
+        mtu: arguments.ends.mtu.unwrap_or(line.mtu),
         path: arguments.ends.path,
         seed,
         tuning: tuning(arguments),
         records: arguments.web.web.is_some(),
-        ..Config::new(path.up(), path.down())
+        ..line
     }
 }
 

@@ -79,6 +79,36 @@ fn a_real_ping_takes_as_long_as_the_simulated_one() {
     }
 }
 
+/// PPPoE leaves 1492 bytes of an Ethernet frame (RFC 2516), so that 1464 octets of an echo request fit behind 28 of
+/// headers, and 1465 do not. An MTU of the file and `--mtu` replace it.
+#[test]
+#[ignore = "needs root: real packets"]
+fn the_devices_have_the_mtu_of_the_line() {
+    let Some(scratch) = folder() else { return };
+    let pppoe = LINE.replace("bridged-vcmux-fcs", "pppoe-llcsnap-fcs");
+    std::fs::write(scratch.path.join("pppoe.toml"), pppoe).unwrap();
+    let narrow = ["--set", "access.mtu=\"1400 B\""];
+    for (file, options, mtu) in [
+        ("line.toml", &[][..], 1500_u32),
+        ("pppoe.toml", &[], 1492),
+        ("pppoe.toml", &narrow, 1400),
+        ("pppoe.toml", &["--mtu", "1500"], 1500),
+    ] {
+        let fits = mtu - 28;
+        let script = format!(
+            "ip link show lastmile0 | grep -o 'mtu [0-9]*'; \
+             ping -n -c 1 -W 5 -M do -s {fits} 198.18.0.1 >/dev/null; echo fits $?; \
+             ping -n -c 1 -W 5 -M do -s {} 198.18.0.1 2>&1 | grep -io 'message too long.*'",
+            fits + 1
+        );
+        let arguments = [&["emulate", file][..], options, &["--", "sh", "-c", &script]].concat();
+        let output = lastmile(&scratch.path, &arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).to_lowercase();
+        assert!(said.contains(&format!("mtu {mtu}\nfits 0\nmessage too long")), "{options:?}: {said}");
+        assert!(said.contains(&format!("mtu={mtu}")) || said.contains(&format!("mtu: {mtu}")), "{said}");
+    }
+}
+
 /// The line of one client among several: its links alone, and no goodput of lines, which nobody knows.
 #[test]
 #[ignore = "needs root: real packets"]

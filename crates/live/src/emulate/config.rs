@@ -1,5 +1,6 @@
 //! An emulated line, and the positions of its two ends.
 
+use core::num::NonZeroU16;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use lastmile_model::Hop;
@@ -30,7 +31,7 @@ pub struct Config {
     pub server_address_v6: Ipv6Addr,
     /// Bits of the IPv6 network of both.
     pub prefix_len_v6: u8,
-    /// MTU of both devices. Below 1280 bytes they have no IPv6.
+    /// MTU of both devices. Below 1280 bytes they have no IPv6. An interface keeps its own.
     pub mtu: u16,
     /// Decides which packets are lost on the wire, where a direction loses any.
     pub seed: u64,
@@ -45,9 +46,11 @@ pub struct Config {
 impl Config {
     /// The line between two new namespaces, with addresses of the networks for benchmarks (RFC
     /// 2544, RFC 5180): 198.18.0.2 and 2001:2::2 for the client, 198.18.0.1 and 2001:2::1 for the
-    /// server.
+    /// server. The MTU is the least of the hops, and 1500 where none has one.
     #[must_use]
     pub fn new(up: Vec<Hop>, down: Vec<Hop>) -> Self {
+        let mtus = up.iter().chain(&down).filter_map(|hop| hop.line.link_layer.mtu());
+        let mtu = mtus.min().map_or(1500, NonZeroU16::get);
         Self {
             up,
             down,
@@ -59,7 +62,7 @@ impl Config {
             client_address_v6: Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 2),
             server_address_v6: Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 1),
             prefix_len_v6: 126,
-            mtu: 1500,
+            mtu,
             seed: 1,
             path: Path::default(),
             tuning: Tuning::default(),
@@ -87,4 +90,33 @@ pub enum Place {
         /// Its name.
         name: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use lastmile_linklayer::LinkLayer;
+    use lastmile_queueing::line;
+    use lastmile_queueing::spec::Spec;
+    use lastmile_units::Duration;
+
+    use super::*;
+
+    /// PPPoE leaves 1492 bytes of an Ethernet frame (RFC 2516); bare IP has no MTU of its own.
+    #[test]
+    fn the_devices_have_the_least_mtu_of_the_hops() {
+        let hop = |name: &str| {
+            let layer = LinkLayer::from_name(name).expect("a preset");
+            Hop { name: name.to_owned(), line: line::Config::new(None, layer, Duration::ZERO), queue: Spec::fifo(100) }
+        };
+        let narrow = |bytes| {
+            let mut hop = hop("pppoe-ptm");
+            hop.line.link_layer = hop.line.link_layer.with_mtu(NonZeroU16::new(bytes));
+            hop
+        };
+        let mtu = |up: Vec<Hop>, down: Vec<Hop>| Config::new(up, down).mtu;
+        assert_eq!(mtu(vec![hop("ip")], vec![hop("ip")]), 1500);
+        assert_eq!(mtu(vec![hop("ethernet"), hop("pppoe-ptm")], vec![hop("ethernet")]), 1492);
+        assert_eq!(mtu(vec![hop("pppoe-ptm")], vec![narrow(1400), hop("ethernet")]), 1400);
+        assert_eq!(mtu(vec![narrow(9000)], vec![narrow(9000)]), 9000);
+    }
 }
