@@ -79,6 +79,8 @@ fn script(about: &str, lacking: &str, word: &str) -> String {
         left_out: abouts(),
         steps: vec![Step::Heading(about.to_owned()), choice],
         has_ifb: true,
+        counts_for: None,
+        joins_segments: true,
         flood: Flood {
             rate: BitRate::from_mbit_per_s(1),
             layer: LinkLayer::from_name("ipoa-vcmux").expect("a preset"),

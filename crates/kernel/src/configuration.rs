@@ -99,6 +99,10 @@ pub struct Configuration {
     pub steps: Vec<Step>,
     /// True if the steps create an intermediate device.
     pub has_ifb: bool,
+    /// The kind of device that the size table counts for; `None` where none is set up.
+    pub counts_for: Option<Device>,
+    /// Something counts large segments as one packet; CAKE splits them.
+    pub joins_segments: bool,
     /// The path of a flood.
     pub flood: Flood,
 }
@@ -117,7 +121,8 @@ impl Configuration {
         if !matches!(up.queue, Spec::Cake(_)) {
             about.push(CONVERSIONS.to_owned());
         }
-        let mut making = Making { steps: Vec::new(), left_out: Vec::new(), header: *header };
+        let mut making =
+            Making { steps: Vec::new(), left_out: Vec::new(), header: *header, counts_frames: false, polices: false };
         let flood = making.direction(DEVICE, up, request.classes, &accounting);
         let mut has_ifb = false;
         if let Some(down) = &request.down {
@@ -125,9 +130,10 @@ impl Configuration {
             about.push(format!("Downstream {} on the wire: {}.", down.rate, down.layer));
             has_ifb = making.downstream(down, &accounting);
         }
-        let Making { steps, mut left_out, .. } = making;
+        let Making { steps, mut left_out, header, counts_frames, polices } = making;
         left_out.dedup();
-        Self { name: request.name.to_owned(), about, left_out, steps, has_ifb, flood }
+        let (counts_for, joins_segments) = (counts_frames.then_some(header), counts_frames || polices);
+        Self { name: request.name.to_owned(), about, left_out, steps, has_ifb, counts_for, joins_segments, flood }
     }
 }
 
@@ -136,6 +142,10 @@ struct Making {
     steps: Vec<Step>,
     left_out: Vec<String>,
     header: Device,
+    /// A size table counts from the frames of the device.
+    counts_frames: bool,
+    /// A policer stands on the way in.
+    polices: bool,
 }
 
 impl Making {
@@ -144,6 +154,7 @@ impl Making {
         if let Some((steps, remarks)) = ingress::police(down.queue, accounting) {
             self.steps.extend(steps);
             self.left_out.extend(remarks);
+            self.polices = true;
             return false;
         }
         let below = match down.queue {
@@ -190,6 +201,7 @@ impl Making {
             self.steps.extend(redirected(device));
             return flood(config.bandwidth.unwrap_or(direction.rate));
         }
+        self.counts_frames = true;
         let tree = Tree::new(direction.queue, direction.rate, names, accounting);
         self.left_out.extend(tree.remarks.iter().cloned());
         let otherwise = tree.otherwise_rate().unwrap_or(direction.rate);

@@ -3,6 +3,7 @@
 //! Root runs the script, and names in it come from files. Every word therefore passes
 //! [`shell::word`], and every comment [`shell::comment`].
 
+use lastmile_linklayer::stab::Device;
 use lastmile_text::shell;
 
 use crate::command::{Command, DEVICE, IFB, Step, TABLE, table_of};
@@ -41,6 +42,11 @@ pub fn write(configuration: &Configuration, devices: Devices<'_>) -> String {
     script.devices(configuration, devices);
     script.text.push_str(HELPERS);
     script.removal();
+    script.text.push_str(REMOVE_ALONE);
+    if let Some(device) = configuration.counts_for {
+        script.text.push_str(&frames(device));
+    }
+    script.text.push_str(PPPOE);
     script.text.push_str(START);
     script.steps(&configuration.steps);
     script.text.push_str("\ntrap - EXIT\n");
@@ -60,11 +66,51 @@ lacking() {
 
 ";
 
+const REMOVE_ALONE: &str = "
+case ${1-} in
+remove)
+    remove
+    exit 0
+    ;;
+esac
+";
+
+/// Stops on a device whose frames the size table does not count, before anything is changed: 14 bytes a packet of the
+/// line's rate would be wrong, silently. By ip(8) and not by /sys, which may be that of another namespace.
+fn frames(device: Device) -> String {
+    let counted = match device {
+        Device::Ethernet => "an Ethernet header",
+        Device::TaggedEthernet => "an Ethernet header with a tag",
+        Device::Ip => "no header in front of the IP packet",
+    };
+    let ethernet = "*link/ether*|*link/loopback*";
+    let (right, wrong, instead) = match device {
+        Device::Ethernet | Device::TaggedEthernet => (ethernet, "*", "ip"),
+        Device::Ip => ("*", ethernet, "ethernet"),
+    };
+    // The first pattern that matches decides.
+    let stop = format!(
+        "{wrong})\n    printf '%s\\n' \"$DEV: this script is for a device whose frames have {counted}; \\\n\
+         print it anew with: lastmile tc ... --header {instead}\" >&2\n    exit 1\n    ;;\n"
+    );
+    let go = format!("{right}) ;;\n");
+    let cases = if wrong == "*" { go + &stop } else { stop + &go };
+    format!(
+        "# The size table counts frames with {counted}: stop on other devices.\n\
+         frames=$(ip link show dev \"$DEV\")\ncase $frames in\n{cases}esac\n"
+    )
+}
+
+/// Linux lists the port of each PPPoE session there, where it carries any.
+const PPPOE: &str = "
+# Frames of PPPoE have 8 bytes more in front of the IP packet than are counted here, and no rule sees into them.
+if grep -qs \" $DEV\\$\" /proc/net/pppoe; then
+    printf '%s\\n' \"$DEV carries PPPoE: this belongs on the ppp device above it, such as DEV=ppp0\" >&2
+fi
+";
+
 const START: &str = "
 remove
-case ${1-} in
-remove) exit 0 ;;
-esac
 # What fails leaves nothing behind.
 finish() {
     status=$?
@@ -115,11 +161,13 @@ impl Script {
         }
         self.line("#");
         self.comment("sh SCRIPT replaces an earlier set-up; sh SCRIPT remove removes it.", "");
-        self.comment(
+        let segments = if configuration.joins_segments {
             "Large segments (GSO, GRO) are counted as one packet: switch them off where they come from, such as by \
-             ethtool -K DEVICE gso off tso off gro off.",
-            "",
-        );
+             ethtool -K DEVICE gso off tso off gro off."
+        } else {
+            "CAKE splits large segments (GSO, GRO) into their packets: split-gso."
+        };
+        self.comment(segments, "");
         self.line("#");
         if configuration.left_out.is_empty() {
             self.comment("Nothing of the policy is left out.", "");
@@ -297,6 +345,8 @@ mod tests {
                 },
             ],
             has_ifb: true,
+            counts_for: Some(Device::Ethernet),
+            joins_segments: true,
             flood: Flood {
                 rate: BitRate::from_mbit_per_s(1),
                 layer: LinkLayer::from_name("ipoa-vcmux").unwrap(),
@@ -314,6 +364,19 @@ mod tests {
             assert!(line.trim_start().starts_with('#'), "{line:?}");
             assert!(!line.contains(lastmile_text::shown::is_hidden), "{line:?}");
         }
+    }
+
+    /// 14 bytes of Ethernet are in front of the IP packet on eth0, and none on ppp0.
+    #[test]
+    fn a_script_with_a_size_table_stops_on_a_device_of_another_kind() {
+        let ethernet = frames(Device::Ethernet);
+        assert!(ethernet.contains("in\n*link/ether*|*link/loopback*) ;;\n*)\n"), "{ethernet}");
+        assert!(
+            ethernet.contains("have an Ethernet header; \\\nprint it anew with: lastmile tc ... --header ip\" >&2\n")
+        );
+        let ip = frames(Device::Ip);
+        assert!(ip.contains("in\n*link/ether*|*link/loopback*)\n    printf"), "{ip}");
+        assert!(ip.contains("--header ethernet\" >&2\n    exit 1\n    ;;\n*) ;;\nesac\n"), "{ip}");
     }
 
     #[test]

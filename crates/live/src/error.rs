@@ -157,6 +157,23 @@ pub enum Error {
         /// The commands that make them ports of one bridge.
         remedy: String,
     },
+    /// A device that no bridge takes as a port.
+    #[error("{name} cannot be a port of a bridge: its frames are not those of Ethernet")]
+    NotBridgeable {
+        /// Its name.
+        name: String,
+    },
+    /// A device that would become a port of a bridge has addresses, which a port does not answer at.
+    #[error(
+        "{name} has the address {}, which nobody would reach once {name} is a port of a bridge",
+        addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    )]
+    HasAddresses {
+        /// Its name.
+        name: String,
+        /// The addresses.
+        addresses: Vec<std::net::IpAddr>,
+    },
     /// A bridge was named in place of one of its ports.
     #[error("{name} is a bridge, not a port of one: packets are carried between two of its ports")]
     BridgeItself {
@@ -266,6 +283,14 @@ impl Error {
             Self::BridgeItself { ports, .. } => {
                 Some(format!("--lan and --wan name its ports, which are {}", ports.join(", ")))
             }
+            Self::NotBridgeable { name } => Some(format!(
+                "`lastmile tc POLICY --device {name} --apply` shapes there, by the kernel's own queues; or name the \
+                 Ethernet port below it"
+            )),
+            Self::HasAddresses { name, .. } => Some(format!(
+                "on the machine's console: `ip address flush dev {name}`, and give the address to the bridge once it \
+                 is made; or name ports that nobody reaches this machine by"
+            )),
             Self::NoBridge { remedy, .. } => Some(remedy.clone()),
             Self::InUse { .. } => Some("another --control path serves a second line".to_owned()),
             Self::NoAnswer { .. } => Some("is it running? --control names the socket of another".to_owned()),

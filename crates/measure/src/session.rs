@@ -221,6 +221,9 @@ impl Session<'_> {
             (end_s, end, running.map_or_else(Ran::idle, |running| running.join().unwrap_or_else(|_| Ran::failed())))
         });
         let failed = ran.result.is_err();
+        if failed {
+            self.recorded.gone(&plan.host, end_s);
+        }
         counts.close(&transferred, Some(end).filter(|_| !failed));
         let name = kind.map_or("idle", words);
         for warning in ran.warnings {

@@ -4,7 +4,7 @@ use core::num::NonZeroU16;
 
 use lastmile_linklayer::fixed_ratio::FixedRatio;
 use lastmile_linklayer::multilink::{Multilink, SequenceNumber};
-use lastmile_linklayer::{Framing, Interleave, LinkLayer, OamShare, PRESETS, Preset, preset};
+use lastmile_linklayer::{Framing, Interleave, LinkLayer, OamShare, PRESETS, Preset, ethernet, preset};
 use lastmile_model::Hop;
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::line::Config;
@@ -295,7 +295,7 @@ pub(crate) fn named_layer(table: &Table<'_>, name: &str) -> Option<LinkLayer> {
         };
         let names = || PRESETS.iter().flat_map(Preset::names);
         let near = match tunnel.as_str() {
-            "" => did_you_mean(wanted, names()),
+            "" => of_several(wanted).or_else(|| did_you_mean(wanted, names())),
             tunnel => nearest(wanted, names()).map(|known| format!("did you mean \"{tunnel}{known}\"?")),
         };
         let hint = match near {
@@ -308,6 +308,44 @@ pub(crate) fn named_layer(table: &Table<'_>, name: &str) -> Option<LinkLayer> {
         table.error("encapsulation", format!("unknown encapsulation {name:?}"), Some(hint));
     }
     found
+}
+
+/// The hint where several presets, bytes, or a preset with bytes are named in place of one preset: the table that says
+/// it in a file. CAKE adds such words; its `ether-vlan` adds 4 bytes to a keyword.
+#[must_use]
+pub fn of_several(text: &str) -> Option<String> {
+    enum Word {
+        Bytes(i32),
+        Tag,
+        Known(LinkLayer),
+    }
+    let word = |word: &str| match (word.parse(), Preset::by_name(word)) {
+        (Ok(bytes), _) => Some(Word::Bytes(bytes)),
+        (_, Some(known)) if known.name == preset::ETHER_VLAN.name => Some(Word::Tag),
+        (_, Some(known)) => Some(Word::Known(known.link)),
+        _ => None,
+    };
+    let separates = |c: char| c.is_whitespace() || matches!(c, '+' | ',');
+    let words = text.split(separates).filter(|part| !part.is_empty()).map(word).collect::<Option<Vec<Word>>>()?;
+    let (mut bytes, mut layer) = (0_i32, None);
+    for word in &words {
+        match word {
+            Word::Bytes(more) => bytes = bytes.checked_add(*more)?,
+            Word::Tag => bytes += i32::try_from(ethernet::VLAN_TAG).ok()?,
+            Word::Known(known) if layer.is_none() => layer = Some(*known),
+            // The sum of two encapsulations is none.
+            Word::Known(_) => return Some("one preset is named".to_owned()),
+        }
+    }
+    let framing = match layer.map(LinkLayer::framing) {
+        Some(Framing::None) => "none",
+        Some(Framing::Atm) => "atm",
+        // Framing of a line that bytes alone do not tell.
+        Some(Framing::Ptm) | None => "ptm",
+    };
+    let overhead = bytes.checked_add(layer.map_or(0, LinkLayer::overhead))?;
+    let choice = if layer.is_none() { " (or \"atm\", \"none\")" } else { "" };
+    Some(format!("a file may have encapsulation = {{ overhead = {overhead}, framing = \"{framing}\" }}{choice}"))
 }
 
 fn custom(table: &Table<'_>) -> Option<LinkLayer> {

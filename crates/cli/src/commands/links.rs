@@ -71,7 +71,8 @@ pub(super) fn watch(links: &Links, end: &Stop) {
     }
 }
 
-fn tell(text: &str) {
+/// Prints a message above the live view, or on standard error.
+pub(super) fn tell(text: &str) {
     if !lastmile_terminal::say(text) {
         let clear = if ticker::is_watched() { "\r\x1b[K" } else { "" };
         // With standard error closed there is no reader.

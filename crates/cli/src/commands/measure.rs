@@ -290,3 +290,61 @@ impl From<lastmile_measure::Error> for Failure {
         Self::new(error)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::ArgMatches;
+
+    use super::*;
+
+    /// A value that the option takes; `None` for one without a value.
+    fn value(id: &str) -> Option<&'static str> {
+        Some(match id {
+            "protocol" => "iperf3",
+            "phases" => "idle",
+            "duration" | "limit_time" => "5 s",
+            "interval" => "50 ms",
+            "streams" | "limit_clients" | "port" => "2",
+            "precision" => "5",
+            "udp" | "limit_rate" => "5 Mbit/s",
+            "listen" => "192.0.2.1",
+            "metrics" => "127.0.0.1:9101",
+            "plain" | "insecure" | "detect" | "detect_idle" => return None,
+            _ => "x",
+        })
+    }
+
+    fn parsed(words: &[&str]) -> std::result::Result<ArgMatches, clap::Error> {
+        Arguments::augment_args(clap::Command::new("measure")).try_get_matches_from([&["measure"], words].concat())
+    }
+
+    /// No option is taken and ignored: each belongs to a measurement, to a server, or is read by both.
+    #[test]
+    fn every_option_of_one_mode_is_refused_by_the_other() {
+        let command = Arguments::augment_args(clap::Command::new("measure"));
+        let (mut both, mut seen) = (Vec::new(), 0);
+        for argument in command.get_arguments().filter(|argument| argument.get_long().is_some()) {
+            let id = argument.get_id().as_str();
+            if matches!(id, "serve" | "help") {
+                continue;
+            }
+            let long = format!("--{}", argument.get_long().unwrap());
+            let option: Vec<&str> = std::iter::once(long.as_str()).chain(value(id)).collect();
+            let detect: &[&str] = if id == "scenario" { &["--detect"] } else { &[] };
+            let as_client = parsed(&[&["192.0.2.1"], detect, &option].concat());
+            let as_server = parsed(&[&["--serve"], detect, &option].concat());
+            match (as_client, as_server) {
+                (Ok(_), Ok(_)) => both.push(id.to_owned()),
+                (Ok(_), Err(error)) | (Err(error), Ok(_)) => {
+                    assert_eq!(error.kind(), clap::error::ErrorKind::ArgumentConflict, "{long}: {error}");
+                    assert!(error.to_string().contains(if detect.is_empty() { &long } else { "--serve" }), "{error}");
+                }
+                (Err(error), Err(_)) => panic!("{long}: {error}"),
+            }
+            seen += 1;
+        }
+        both.sort();
+        assert_eq!(both, ["key_file", "port"]);
+        assert!(seen > 20, "{seen} options");
+    }
+}

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use clap::Args;
 use lastmile_linklayer::{Framing, LinkLayer, OamShare, PRESETS, Preset};
 use lastmile_scenario::diagnostics::did_you_mean;
+use lastmile_scenario::of_several;
 use lastmile_text::table::{Kind, Table};
 use lastmile_units::{ByteCount, CellCount};
 use serde::Serialize;
@@ -150,7 +151,8 @@ fn links(arguments: &Arguments) -> Result<Vec<Named>> {
 /// The link layer with the name `name`.
 pub(crate) fn link_by_name(name: &str) -> Result<LinkLayer> {
     LinkLayer::from_name(name).ok_or_else(|| {
-        let hint = did_you_mean(name, PRESETS.iter().flat_map(Preset::names));
+        let near = || did_you_mean(name, PRESETS.iter().flat_map(Preset::names));
+        let hint = of_several(name).or_else(near);
         Failure::new(format_args!("unknown link layer \"{name}\""))
             .hint(hint.unwrap_or_else(|| "`lastmile overhead` lists them all".to_owned()))
     })

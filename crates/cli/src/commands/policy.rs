@@ -6,9 +6,9 @@ use std::path::Path;
 use clap::{Args, Subcommand};
 use lastmile_queueing::ack::clamp::{Growth, Target};
 use lastmile_queueing::meter::drain::Law;
-use lastmile_scenario::Policy;
 use lastmile_scenario::file::{self, Reading};
 use lastmile_scenario::policy::{AckRate, Class, Down, Line, LineOf, Position, Promise, Regulated, Rule, ready};
+use lastmile_scenario::{Policy, of_several};
 use lastmile_text::table::{Kind, Table};
 use lastmile_units::{BitRate, ByteCount};
 
@@ -144,7 +144,8 @@ fn example() -> Result<Line> {
 
 fn line(up: BitRate, down: BitRate, link: &str) -> Result<Line> {
     let layer = lastmile_linklayer::LinkLayer::from_name(link).ok_or_else(|| {
-        Failure::new(format_args!("unknown encapsulation \"{link}\"")).hint("lastmile overhead lists those there are")
+        let usual = || "lastmile overhead lists those there are".to_owned();
+        Failure::new(format_args!("unknown encapsulation \"{link}\"")).hint(of_several(link).unwrap_or_else(usual))
     })?;
     Ok(Line { up, down, up_layer: layer, down_layer: layer })
 }

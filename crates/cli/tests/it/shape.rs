@@ -211,7 +211,7 @@ fn it_tells_what_it_has_done_in_words_in_json_and_while_it_is_watched() {
 #[ignore = "needs root: real packets"]
 fn a_policy_is_read_again_and_a_wrong_one_leaves_the_old_in_force() {
     let Some(site) = Site::new() else { return };
-    let shaper = site.start(&[]);
+    let mut shaper = site.start(&[]);
     let write = |text: &str| std::fs::write(site.scratch.path.join("mine.toml"), text).unwrap();
     assert_eq!(site.pinged(3), 3);
 
@@ -231,10 +231,15 @@ fn a_policy_is_read_again_and_a_wrong_one_leaves_the_old_in_force() {
     assert_eq!(at(&status, "up.wire.rate_bps"), 600_000);
     assert_eq!((at(&status, "reloads.done").as_u64(), at(&status, "reloads.failed").as_u64()), (Some(1), Some(1)));
     assert!(at(&status, "reloads.last_error").as_str().unwrap().contains("mine.toml:"), "{status}");
+    // A signal has no answer: the log says it, once.
+    shaper.signal("HUP");
+    let told = shaper.says("stays in force");
+    assert_eq!(told.matches("the reload is refused, and mine stays in force: mine.toml:").count(), 1, "{told}");
 
     write(&POLICY.replace("512 kbit/s", "700 kbit/s"));
     shaper.signal("HUP");
     until("the policy is read again", || at(&site.status(), "up.wire.rate_bps") == 700_000);
+    assert!(shaper.says("is in force").ends_with("mine is in force\n"));
     assert_eq!(site.pinged(3), 3);
 
     // Another policy on this line: built in, or from a file that the command reads.
@@ -252,7 +257,8 @@ fn a_policy_is_read_again_and_a_wrong_one_leaves_the_old_in_force() {
     shaper.signal("TERM");
     let (code, data, talk) = shaper.ended();
     assert_eq!(code, Some(0), "{talk}");
-    assert!(data.contains("policy reloads: 4, refused: 1"), "{data}");
+    assert!(data.contains("policy reloads: 4, refused: 2"), "{data}");
+    assert!(!talk.contains("stays in force"), "{talk}");
 }
 
 /// One request by HTTP/1.0 from within the namespace.

@@ -96,8 +96,59 @@ fn a_policy_is_set_up_read_back_measured_and_taken_away() {
     let (code, data, _) = tc(place, "ack-priority", &LINE, &["--verify", "--json", "--each", "0 s"]);
     assert_eq!((code, findings(&data)[0].as_str()), (Some(1), "\"class ack\" \"rate\""), "{data}");
     // Removal needs neither the file of the policy nor its line.
-    assert_eq!(tc(place, "no-longer-there.toml", &[], &["--remove"]).0, Some(0));
-    assert_eq!(shown(place, "tc qdisc show; ip -br link"), before);
+    for told in ["veth0: the set-up is removed\n", "veth0: no set-up of lastmile is there\n"] {
+        let (code, _, error) = tc(place, "no-longer-there.toml", &[], &["--remove"]);
+        assert_eq!((code, error.as_str()), (Some(0), told));
+        assert_eq!(shown(place, "tc qdisc show; ip -br link"), before);
+    }
+}
+
+/// A tc(8) that answers as on a kernel without CAKE stands for such a kernel.
+#[test]
+#[ignore = "needs root: real packets"]
+fn what_the_kernel_lacks_costs_no_earlier_set_up() {
+    let Some(pair) = pair() else { return };
+    let place = pair.sender();
+    let scratch = Scratch::new();
+    let real = shown(place, "command -v tc");
+    let fake = format!(
+        "#!/bin/sh\ncase \" $* \" in *' cake '*) echo 'Error: Specified qdisc kind is unknown.' >&2; exit 2;; esac\n\
+         exec {} \"$@\"\n",
+        real.trim()
+    );
+    std::fs::write(scratch.path.join("tc"), fake).unwrap();
+    shell(place, &format!("chmod +x {}/tc", scratch.path.display()));
+    let path = format!("{}:{}", scratch.path.display(), std::env::var("PATH").unwrap());
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/files");
+    let shaped = folder.join("shaped.toml").display().to_string();
+    let (code, _, error) = tc(place, &shaped, &[], &["--apply"]);
+    assert_eq!(code, Some(0), "{error}");
+    let state = "tc -d qdisc show; tc class show dev veth0; tc filter show dev veth0 parent ffff:; nft list ruleset; \
+                 ip -br link";
+    let before = shown(place, state);
+    assert!(before.contains("htb 1a57: dev veth0") && before.contains("ifb-veth0"), "{before}");
+    let cake = |rest: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+        command.args(["tc", "cake"]).args(LINE).args(["--device", "veth0", "--apply"]).args(rest).env("PATH", &path);
+        let output = run(place, &mut command);
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, error) = cake(&[]);
+    assert_eq!(code, Some(2), "{error}");
+    assert!(error.contains("tc qdisc add dev veth0 root handle 1a57: cake "), "{error}");
+    assert!(error.contains("qdisc kind is unknown. (tried elsewhere: the set-up of veth0 is as it was)"), "{error}");
+    assert!(error.contains("this kernel has no cake"), "{error}");
+    assert_eq!(shown(place, state), before);
+    // A device of this name exists, of somebody else.
+    let (code, _, error) = tc(place, &shaped, &[], &["--apply", "--ifb", "lo"]);
+    assert_eq!(code, Some(2), "{error}");
+    assert_eq!(shown(place, state), before);
+    // Without an earlier set-up nothing is rehearsed, and nothing is left.
+    assert_eq!(tc(place, "cake", &[], &["--remove"]).0, Some(0));
+    let before = shown(place, state);
+    let (code, error) = cake(&[]);
+    assert!(code == Some(2) && !error.contains("tried elsewhere"), "{error}");
+    assert_eq!(shown(place, state), before);
 }
 
 #[test]
@@ -176,6 +227,43 @@ fn acks_with_timestamps_go_into_their_class_and_data_does_not() {
     assert!(others >= 2 && acks <= 4, "{acks} and {others}");
     assert!(run(place, Command::new("sh").arg(&file).arg("remove")).status.success());
     assert!(!shown(place, "tc qdisc show dev veth0").contains("1a57:"));
+}
+
+/// Of the bytes that the line adds, stab's overhead on Ethernet has 14 less than on ppp0: without a check a script for
+/// the one would count wrongly on the other, and say nothing.
+#[test]
+#[ignore = "needs root: real packets"]
+fn a_script_refuses_a_device_whose_frames_it_does_not_count() {
+    let Some(pair) = pair() else { return };
+    let place = pair.sender();
+    assert!(shell(place, "ip tuntap add dev tun0 mode tun").status.success());
+    let scratch = Scratch::new();
+    let file = scratch.path.join("setup.sh").display().to_string();
+    let before = shown(place, "tc qdisc show; ip -br link");
+    for (header, right, wrong, instead) in [("ethernet", "veth0", "tun0", "ip"), ("ip", "tun0", "veth0", "ethernet")] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+        command.args(["tc", "ack-priority"]).args(LINE);
+        if header != "ethernet" {
+            command.args(["--header", header]);
+        }
+        std::fs::write(&file, run(place, &mut command).stdout).unwrap();
+        let script = |device: &str, rest: &[&str]| {
+            run(place, Command::new("sh").arg(&file).args(rest).env("DEV", device).env_remove("IFB"))
+        };
+        let refused = script(wrong, &[]);
+        let told = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(1), "{told}");
+        assert!(told.starts_with(&format!("{wrong}: this script is for a device whose frames have ")), "{told}");
+        assert!(told.ends_with(&format!("lastmile tc ... --header {instead}\n")), "{told}");
+        assert_eq!(shown(place, "tc qdisc show; ip -br link"), before, "{wrong}");
+        let done = script(right, &[]);
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let overhead = if right == "tun0" { "overhead 28 " } else { "overhead 14 " };
+        assert!(shown(place, &format!("tc -d qdisc show dev {right} root")).contains(overhead));
+        // Removal asks for no kind.
+        assert!(script(wrong, &["remove"]).status.success() && script(right, &["remove"]).status.success());
+        assert_eq!(shown(place, "tc qdisc show; ip -br link"), before);
+    }
 }
 
 #[test]

@@ -253,6 +253,37 @@ fn watch_keeps_the_classes_of_a_shaper_and_the_pings_over_its_line() {
     assert!(csv.lines().skip(1).all(|line| line.split(',').count() == 17), "{csv}");
 }
 
+/// A drain lets the urgent class of its direction by before the classes: its packets are those of the row `urgent`, as
+/// in `shape status`, and the class of the policy has none of them.
+#[test]
+#[ignore = "needs root: real packets"]
+fn watch_keeps_what_a_drain_lets_by_before_the_classes() {
+    let Some(site) = Site::new() else { return };
+    let _line = site.start(&site.line, &["emulate", "line.toml", "--bridge", "dsl0,dsl1"], "server behind");
+    let rates = ["--up", "486 kbit/s", "--down", "1.9 Mbit/s", "--link", "bridged-vcmux-fcs"];
+    let place = ["--lan", "west", "--wan", "east", "--make-bridge", "--control", "home.sock"];
+    let shape = [&["shape", "full-both-ways"], &rates[..], &place].concat();
+    let _shaper = site.start(&site.shaper, &shape, "control: ");
+    let watcher = site.watch(&[]);
+    thread::sleep(Duration::from_secs(4));
+    assert_eq!(watcher.stopped(), Some(0));
+    let status = lastmile(&site.scratch.path, &["shape", "status", "--control", "home.sock"]).output().unwrap();
+    let status = String::from_utf8(status.stdout).unwrap();
+    let row =
+        status.lines().find(|line| line.trim_start().starts_with("urgent ")).unwrap_or_else(|| panic!("{status}"));
+    let let_by: f64 = row.split_whitespace().nth(1).unwrap().parse().unwrap();
+    let document = site.document();
+    let of_down = |class: &str| of(at(&document, "queues"), &[("place", "home down"), ("class", class)]).clone();
+    let (urgent, interactive) = (of_down("urgent"), of_down("interactive"));
+    // Ten replies a second, of 84 bytes; those of the last interval may be missing.
+    let packets = number(&urgent, "total.packets");
+    assert!(packets >= 25.0 && packets <= let_by && packets >= let_by - 15.0, "{packets} of {let_by}: {urgent:#}");
+    assert!((number(&urgent, "total.bytes") - 84.0 * packets).abs() < 1e-6, "{urgent:#}");
+    assert!(number(&interactive, "total.packets") < 1.0, "{interactive:#}");
+    let (text, stderr, code) = site.history(&["--from", "1 h", "--class", "urgent"]);
+    assert!(code == Some(0) && text.contains("home down urgent"), "{text}{stderr}");
+}
+
 /// A host that is not there, a store that another process has locked, and a shaper that does not run: the watcher says
 /// so and goes on.
 #[test]

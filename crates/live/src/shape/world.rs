@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lastmile_packet::HashKey;
 use lastmile_units::{Duration, Instant};
 
-use super::bridge;
+use super::bridge::Bridge;
 use super::direction::Direction;
 use super::handle::Handle;
 use crate::bump::{Bump, BumpConfig, HopGlance, Queues, Record, States};
@@ -75,7 +75,7 @@ impl World {
     /// # Errors
     /// A queue that cannot be built, missing rights, an interface that is missing, down or not a
     /// port of the bridge that the other one is a port of, or a kernel that is too old. Then
-    /// nothing is changed, but that a bridge may have been made.
+    /// nothing is changed: a bridge that was made is removed.
     pub fn build(config: &Config) -> Result<Self, Error> {
         let hash_key = HashKey::new(random::bytes().context(|| "asking for random bytes")?);
         // The wires of a middlebox lose nothing.
@@ -93,16 +93,27 @@ impl World {
             bump.record();
         }
         let namespace = config.namespace.as_deref().map(Namespace::open).transpose()?;
-        let bridge = bridge::under(namespace.as_ref(), &config.lan, &config.wan, config.make_bridge.as_deref())?;
+        let bridge = Bridge::under(namespace.as_ref(), &config.lan, &config.wan, config.make_bridge.as_deref())?;
+        Self::above(config, bump, &bridge.name, (namespace.as_ref(), draws))
+            .inspect_err(|_| bridge.undo(namespace.as_ref()))
+    }
+
+    /// Takes the place of the bridge.
+    fn above(
+        config: &Config,
+        bump: Bump,
+        bridge: &str,
+        (namespace, draws): (Option<&Namespace>, Draws),
+    ) -> Result<Self, Error> {
         let [lan, wan] = [&config.lan, &config.wan].map(|name| {
-            let interface = Interface::open(namespace.as_ref(), name, config.path, Program::Shape)?;
+            let interface = Interface::open(namespace, name, config.path, Program::Shape)?;
             Ok::<_, Error>(Side { interface, name: name.clone() })
         });
-        let links = Links::of(&[(namespace.as_ref(), &config.lan), (namespace.as_ref(), &config.wan)])?;
+        let links = Links::of(&[(namespace, &config.lan), (namespace, &config.wan)])?;
         let clock = MonotonicClock::start();
         let started = clock.now();
         let (pace, inbox) = (Pace::new(config.tuning)?, Inbox::new(draws)?);
-        let links = Arc::new(links);
+        let (bridge, links) = (bridge.to_owned(), Arc::new(links));
         Ok(Self { bump, lan: lan?, wan: wan?, bridge, links, clock, pace, inbox, started, hand_overs: 0 })
     }
 

@@ -29,6 +29,8 @@ pub(crate) struct Link {
     pub(crate) bridge_port: bool,
     /// It is a bridge.
     pub(crate) bridge: bool,
+    /// Its frames are those of Ethernet, which a port of a bridge must have.
+    pub(crate) ethernet: bool,
 }
 
 /// The device of this name; `None` if there is none.
@@ -115,6 +117,11 @@ pub(crate) fn join(port: &str, bridge: &str) -> io::Result<()> {
     message.ask().map(drop)
 }
 
+/// Removes the device.
+pub(crate) fn remove(name: &str) -> io::Result<()> {
+    Message::new(libc::RTM_DELLINK, 0, index_of(name)?, 0).ask().map(drop)
+}
+
 fn index_of(name: &str) -> io::Result<u32> {
     packet::index_of(name).map(libc::c_int::cast_unsigned)
 }
@@ -122,9 +129,10 @@ fn index_of(name: &str) -> io::Result<u32> {
 fn answer_to_link(answer: &[u8]) -> io::Result<Link> {
     let word = |at: usize| -> Option<u32> { Some(u32::from_ne_bytes(*answer.get(at..)?.first_chunk()?)) };
     let (index, flags) = word(20).zip(word(24)).ok_or(io::ErrorKind::InvalidData)?;
+    let ethernet = answer.get(18..20) == Some(&libc::ARPHRD_ETHER.to_ne_bytes()[..]);
     let up = flags & libc::IFF_UP as u32 != 0;
     let carrier = flags & libc::IFF_LOWER_UP as u32 != 0;
-    let mut link = Link { index, up, carrier, mtu: 0, master: None, bridge_port: false, bridge: false };
+    let mut link = Link { index, up, carrier, mtu: 0, master: None, bridge_port: false, bridge: false, ethernet };
     for (kind, value) in attributes(&answer[HEADER_LEN + ABOUT_LEN..]) {
         let number = value.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
         match kind {
@@ -150,7 +158,7 @@ mod tests {
     fn the_loopback_device_is_found_and_is_a_port_of_nothing() {
         let link = find("lo").unwrap().unwrap();
         assert_eq!(name_of(link.index).unwrap(), "lo");
-        assert_eq!((link.master, link.bridge_port, link.bridge), (None, false, false));
+        assert_eq!((link.master, link.bridge_port, link.bridge, link.ethernet), (None, false, false, false));
         assert!(link.mtu > 1500, "{link:?}");
         assert_eq!(find("lastmile-none").unwrap(), None);
     }

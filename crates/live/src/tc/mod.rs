@@ -2,10 +2,11 @@
 //! running tc(8), ip(8) and nft(8).
 //!
 //! [`apply`] takes away what an earlier run made, then runs every step; a step that fails takes
-//! everything away again. [`remove`] takes away what was made here and nothing else: it is known by
-//! handle, preference, alias and table. [`verify()`] reads back what the kernel holds. [`sizes`]
-//! floods a set-up of its own, between two namespaces, and compares the rates of packets with what
-//! the line makes of them.
+//! everything away again. What the machine lacks shows before that, on a device of a namespace of
+//! its own, so that an earlier set-up stays where a new one cannot be made. [`remove`] takes away
+//! what was made here and nothing else: it is known by handle, preference, alias and table.
+//! [`verify()`] reads back what the kernel holds. [`sizes`] floods a set-up of its own, between two
+//! namespaces, and compares the rates of packets with what the line makes of them.
 //!
 //! Everything acts on the network namespace of the calling thread.
 
@@ -18,6 +19,7 @@ use lastmile_kernel::{Configuration, MAJOR, Step, ingress, table_of};
 use lastmile_linklayer::stab::Device;
 
 use crate::error::Error;
+use crate::netns::Namespace;
 pub use tools::Target;
 pub(crate) use tools::run;
 use tools::run_with;
@@ -71,15 +73,36 @@ pub fn header_of(device: &str) -> Result<Device, Error> {
     }
 }
 
+/// Whether a session of PPPoE goes over this port. Its frames have 8 bytes more in front of the IP packet than a set-up
+/// counts, and no rule sees into them: it belongs on the device of the session.
+#[must_use]
+pub fn carries_pppoe(device: &str) -> bool {
+    // The kernel has no such file where it has no PPPoE.
+    std::fs::read_to_string("/proc/thread-self/net/pppoe").is_ok_and(|sessions| is_port_of(&sessions, device))
+}
+
+/// The last word of a line is the port of a session.
+fn is_port_of(sessions: &str, device: &str) -> bool {
+    sessions.lines().skip(1).any(|line| line.split_whitespace().last() == Some(device))
+}
+
 /// Sets up the configuration in place of what an earlier run made.
 ///
 /// # Errors
-/// A tool that is missing, or said no; a device with a discipline of somebody else. Nothing is left then.
+/// A tool that is missing, or said no; a device with a discipline of somebody else. What an earlier run made is as it
+/// was then, unless a step failed on this device and not in the rehearsal: after that nothing is left.
 pub fn apply(configuration: &Configuration, target: &Target) -> Result<Lacking, Error> {
-    remove(target)?;
-    if let Some((kind, handle)) = read::root(&target.device)? {
-        return Err(Error::Taken { device: target.device.clone(), kind, handle });
+    let own = format!("{MAJOR:x}:");
+    match read::root(&target.device)? {
+        Some((_, handle)) if handle == own => rehearse(configuration, target)?,
+        Some((kind, handle)) => return Err(Error::Taken { device: target.device.clone(), kind, handle }),
+        None => {}
     }
+    if configuration.has_ifb && read::link_alias(&target.ifb).is_some_and(|alias| alias != ingress::ALIAS) {
+        let message = "a device of this name exists, and is none of lastmile".to_owned();
+        return Err(Error::Tool { command: format!("ip link add dev {} type ifb", target.ifb), message });
+    }
+    remove(target)?;
     let mut lacking = Lacking::default();
     match steps(&configuration.steps, target, &mut lacking) {
         Ok(()) => Ok(lacking),
@@ -89,6 +112,23 @@ pub fn apply(configuration: &Configuration, target: &Target) -> Result<Lacking, 
         }
     }
 }
+
+/// Runs every step on the loopback device of a namespace that ends with this call. A kernel without namespaces
+/// rehearses nothing.
+fn rehearse(configuration: &Configuration, target: &Target) -> Result<(), Error> {
+    let Ok(stage) = Namespace::unnamed("rehearsal") else { return Ok(()) };
+    let on_stage = Target { device: STAGE.to_owned(), ifb: target.ifb.clone() };
+    stage.run(|| steps(&configuration.steps, &on_stage, &mut Lacking::default()))?.map_err(|error| match error {
+        Error::Tool { command, message } => Error::Tool {
+            command: command.replace(&format!("dev {STAGE} "), &format!("dev {} ", target.device)),
+            message: format!("{message} (tried elsewhere: the set-up of {} is as it was)", target.device),
+        },
+        other => other,
+    })
+}
+
+/// The device of a rehearsal, which each namespace has.
+const STAGE: &str = "lo";
 
 fn steps(steps: &[Step], target: &Target, lacking: &mut Lacking) -> Result<(), Error> {
     for step in steps {
@@ -114,32 +154,35 @@ fn steps(steps: &[Step], target: &Target, lacking: &mut Lacking) -> Result<(), E
     Ok(())
 }
 
-/// Takes away what [`apply`] made on these devices, if it is there.
+/// Takes away what [`apply`] made on these devices; false if nothing of it is there.
 ///
 /// # Errors
 /// A tool that is missing, or a device.
-pub fn remove(target: &Target) -> Result<(), Error> {
+pub fn remove(target: &Target) -> Result<bool, Error> {
+    let mut found = false;
     let Target { device, ifb } = target;
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let handles = read::handles(device)?;
     if handles.iter().any(|handle| *handle == format!("{MAJOR:x}:")) {
         run(&words(&format!("tc qdisc del dev {device} root handle {MAJOR:x}:")))?;
+        found = true;
     }
     if handles.iter().any(|handle| handle == "ffff:") {
         // A preference that nobody uses cannot be taken away.
-        let _ = run(&words(&format!("tc filter del dev {device} parent ffff: pref {}", ingress::PREFERENCE)));
+        found |= run(&words(&format!("tc filter del dev {device} parent ffff: pref {}", ingress::PREFERENCE))).is_ok();
         if read::has_idle_ingress(device)? {
             run(&words(&format!("tc qdisc del dev {device} ingress")))?;
         }
     }
     if read::link_alias(ifb).as_deref() == Some(ingress::ALIAS) {
         run(&words(&format!("ip link del dev {ifb}")))?;
+        found = true;
     }
     for family in ["inet", "netdev"] {
         // Without nft there is no table.
-        let _ = run(&words(&format!("nft delete table {family} {}", table_of(device))));
+        found |= run(&words(&format!("nft delete table {family} {}", table_of(device)))).is_ok();
     }
-    Ok(())
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -147,6 +190,14 @@ mod tests {
     use lastmile_kernel::Command;
 
     use super::*;
+
+    /// As pppoe_seq_show of the kernel's drivers/net/ppp/pppoe.c prints sessions.
+    #[test]
+    fn a_port_of_pppoe_is_found_among_sessions() {
+        let sessions = "Id       Address              Device\n0000002A 00:00:5e:00:53:01     eth1\n";
+        assert!(is_port_of(sessions, "eth1") && !is_port_of(sessions, "eth") && !is_port_of(sessions, "Device"));
+        assert!(!carries_pppoe("lastmile-none"));
+    }
 
     /// `true` and `false` in the place of tc: the kernel lacks the second of three candidates, or has the first.
     #[test]

@@ -7,9 +7,16 @@
 //! several spans of the idle phase is the drift (minimum filtering; Paxson 1998).
 
 use crate::probe::Sample;
+use crate::statistics::WAKE_UPS_S;
 
 /// Spans of the idle phase, each with an offset.
 const SPANS: u32 = 5;
+
+/// The 97.5 % quantiles of Student's law for the residuals of 3, 4 and 5 spans: 1, 2 and 3 degrees of freedom.
+const STUDENT: [f64; 3] = [12.706, 4.303, 3.182];
+
+/// Least standard deviation of an offset: its two delays include the wake-ups of both hosts.
+const LEAST_NOISE_S: f64 = WAKE_UPS_S / 2.0;
 
 /// Faster drift than any crystal has: a clock that was set, or too few samples.
 const MOST_DRIFT: f64 = 300e-6;
@@ -18,17 +25,22 @@ const MOST_DRIFT: f64 = 300e-6;
 /// where a clock jumped, the samples have no one-way delays.
 pub(super) fn correct(samples: &mut [Sample], idle: Option<(f64, f64)>) -> String {
     match idle.and_then(|idle| line(samples, idle)) {
-        Some((offset_s, drift)) => {
+        Some(Line { offset_s, drift, within }) => {
             for sample in samples.iter_mut() {
                 let clock_s = offset_s + drift * sample.sent_s;
                 sample.up_s = sample.up_s.map(|up_s| up_s - clock_s);
                 sample.down_s = sample.down_s.map(|down_s| down_s + clock_s);
             }
-            format!(
-                "one-way delays assume that the least delay of the idle line is equal both ways; the server's clock \
-                 drifts by {:.1} ppm against this one",
-                drift * 1e6
-            )
+            let assumed = "one-way delays assume that the least delay of the idle line is equal both ways";
+            match within {
+                Some(within) if within < drift.abs() => format!(
+                    "{assumed}; the server's clock drifts by {:.1} ± {:.1} ppm (95 %) against this one",
+                    drift * 1e6,
+                    within * 1e6
+                ),
+                // A drift within its noise would be no statement about a clock.
+                _ => assumed.to_owned(),
+            }
         }
         None => {
             for sample in samples.iter_mut() {
@@ -39,8 +51,17 @@ pub(super) fn correct(samples: &mut [Sample], idle: Option<(f64, f64)>) -> Strin
     }
 }
 
-/// Offset at the start of the measurement and drift, by least squares over spans of the idle phase.
-fn line(samples: &[Sample], (from_s, to_s): (f64, f64)) -> Option<(f64, f64)> {
+/// The difference of two clocks over time.
+struct Line {
+    /// At the start of the measurement.
+    offset_s: f64,
+    drift: f64,
+    /// Half of the 95 % interval of the drift; `None` where the spans leave no residual.
+    within: Option<f64>,
+}
+
+/// Offset and drift by least squares over spans of the idle phase.
+fn line(samples: &[Sample], (from_s, to_s): (f64, f64)) -> Option<Line> {
     let span_s = (to_s - from_s) / f64::from(SPANS);
     let offset = |span: u32| -> Option<(f64, f64)> {
         let (from_s, to_s) = (from_s + span_s * f64::from(span), from_s + span_s * f64::from(span + 1));
@@ -60,7 +81,14 @@ fn line(samples: &[Sample], (from_s, to_s): (f64, f64)) -> Option<(f64, f64)> {
     } else {
         0.0
     };
-    (drift.abs() <= MOST_DRIFT).then_some((offset_s - drift * middle_s, drift))
+    let line = Line { offset_s: offset_s - drift * middle_s, drift, within: None };
+    let residuals = points.iter().map(|(at_s, own_s)| own_s - line.offset_s - drift * at_s);
+    let squares: f64 = residuals.map(|residual_s| residual_s.powi(2)).sum();
+    let within = points.len().checked_sub(3).and_then(|at| STUDENT.get(at)).map(|t| {
+        // Two parameters are estimated. Five points may lie on a line by chance, and wake-ups move each.
+        t * (squares / (count - 2.0)).max(LEAST_NOISE_S.powi(2)).sqrt() / spread.sqrt()
+    });
+    (drift.abs() <= MOST_DRIFT).then_some(Line { within, ..line })
 }
 
 #[cfg(test)]
@@ -94,14 +122,40 @@ mod tests {
         let mut samples = samples(40e-6);
         let words = correct(&mut samples, Some((0.0, 10.0)));
         // Each span's least jitter differs by up to 0.1 ms.
-        let drift: f64 = words.split(' ').rev().nth(4).unwrap().parse().unwrap();
-        assert!((drift - 40.0).abs() < 10.0, "{words}");
+        let (_, numbers) = words.split_once("drifts by ").unwrap();
+        let numbers: Vec<&str> = numbers.split(' ').collect();
+        let [drift, within] = [numbers[0], numbers[2]].map(|number| number.parse::<f64>().unwrap());
+        assert_eq!(&numbers[3..], ["ppm", "(95", "%)", "against", "this", "one"], "{words}");
+        assert!((drift - 40.0).abs() < 10.0 && (drift - 40.0).abs() < within && within < 40.0, "{words}");
         for sample in &samples {
             let queue_s = if sample.sent_s >= 10.0 { 0.080 } else { 0.0 };
             let up_s = sample.up_s.unwrap();
             assert!((up_s - 0.0055 - queue_s).abs() < 0.0007, "{sample:?}");
             assert!((up_s + sample.down_s.unwrap() - sample.rtt_s.unwrap()).abs() < 1e-9, "{sample:?}");
         }
+    }
+
+    /// Offsets each 0.8 s. 0, 0.1, 0, 0.1 and 0 ms have no slope. 0, 0.15, 0.15, 0.35 and 0.4 ms have one of 0.1 ms in
+    /// 0.8 s; the squares of their residuals sum to 0.007, so that it is known to 3.182 sqrt(0.007 / 3 / 6.4) 1e-3.
+    #[test]
+    fn a_drift_is_told_where_it_is_above_its_noise() {
+        let told = |offsets_ms: [f64; 5]| {
+            let sample = |(span, offset_ms): (u32, f64)| {
+                let (sent_s, offset_s) = (f64::from(span) * 0.8 + 0.4, offset_ms * 1e-3);
+                let (up_s, down_s) = (Some(0.005 + offset_s), Some(0.005 - offset_s));
+                Sample { sent_s, rtt_s: Some(0.01), up_s, down_s, ..Sample::default() }
+            };
+            let mut samples: Vec<Sample> = (0..).zip(offsets_ms).map(sample).collect();
+            correct(&mut samples, Some((0.0, 4.0)))
+        };
+        let assumed = "one-way delays assume that the least delay of the idle line is equal both ways";
+        assert_eq!(told([0.0, 0.1, 0.0, 0.1, 0.0]), assumed);
+        // A straight line of 10 ppm, of which wake-ups hide 3.182 times 12.5 us in 2.53 s, which are 15.7 ppm.
+        assert_eq!(told([0.0, 0.008, 0.016, 0.024, 0.032]), assumed);
+        let straight = "; the server's clock drifts by 20.0 ± 15.7 ppm (95 %) against this one";
+        assert_eq!(told([0.0, 0.016, 0.032, 0.048, 0.064]), format!("{assumed}{straight}"));
+        let drifts = "; the server's clock drifts by 125.0 ± 60.8 ppm (95 %) against this one";
+        assert_eq!(told([0.0, 0.15, 0.15, 0.35, 0.4]), format!("{assumed}{drifts}"));
     }
 
     #[test]

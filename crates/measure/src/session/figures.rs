@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::load::{Arrived, Direction, Used};
-use crate::probe::{Clocks, Kind, Sample, Subject};
+use crate::probe::{Clocks, Kind, PATIENCE, Sample, Subject};
 use crate::report::{Phase, Series, Throughput};
 use crate::statistics;
 use crate::train::Way;
@@ -21,12 +21,31 @@ pub(super) struct Recorded {
     samples: Vec<Vec<Sample>>,
     phases: Vec<Phase>,
     warnings: Vec<String>,
+    /// The server, and when its connection ended by itself.
+    gone: Option<(String, f64)>,
 }
 
 impl Recorded {
     pub(super) fn new(series: Vec<(Subject, Clocks)>) -> Self {
         let samples = vec![Vec::new(); series.len()];
-        Self { series, samples, phases: Vec::new(), warnings: Vec::new() }
+        Self { series, samples, phases: Vec::new(), warnings: Vec::new(), gone: None }
+    }
+
+    /// The load of `host` ended with an error at `at_s`; the first time counts.
+    pub(super) fn gone(&mut self, host: &str, at_s: f64) {
+        self.gone.get_or_insert_with(|| (host.to_owned(), at_s));
+    }
+
+    /// The last time at which a probe of this series was sent that counts as lost without an answer. Where the server
+    /// ended, nobody answers those on their way: they say nothing about the line. A later answer says that it did.
+    fn decided_until(&self, index: usize) -> f64 {
+        match &self.gone {
+            Some((host, at_s)) if self.subject(index).target == *host => {
+                let answered = self.samples[index].iter().filter(|sample| sample.rtt_s.is_some());
+                answered.map(|sample| sample.sent_s).fold(at_s - PATIENCE.as_secs_f64(), f64::max)
+            }
+            _ => f64::INFINITY,
+        }
     }
 
     pub(super) fn subject(&self, index: usize) -> &Subject {
@@ -126,15 +145,28 @@ impl Recorded {
                 self.warn(warning);
             }
         }
-        let Self { series, samples, mut phases, warnings } = self;
+        let decided: Vec<f64> = (0..self.series.len()).map(|index| self.decided_until(index)).collect();
+        self.warn_of_undecided(&decided);
+        let Self { series, samples, mut phases, warnings, .. } = self;
         for phase in &mut phases {
-            let of = |((subject, _), samples): (&(Subject, Clocks), &Vec<Sample>)| one(subject, samples, phase);
-            phase.probes = series.iter().zip(&samples).map(of).collect();
+            let of = |index: usize| one(&series[index].0, &samples[index], phase, decided[index]);
+            phase.probes = (0..series.len()).map(of).collect();
             if phase.load.is_some() {
                 phase.responsiveness = responsiveness::of(phase);
             }
         }
         (phases, clocks, warnings)
+    }
+
+    /// Warns of the probes that count neither as answered nor as lost.
+    fn warn_of_undecided(&mut self, decided: &[f64]) {
+        let of = |(samples, until_s): (&Vec<Sample>, &f64)| {
+            samples.iter().filter(|sample| is_lost(sample) && sample.sent_s > *until_s).count()
+        };
+        let count: usize = self.samples.iter().zip(decided).map(of).sum();
+        if let (Some((host, _)), true) = (&self.gone, count > 0) {
+            self.warn(format!("{count} probes to {host} after its last answers, when it ended, do not count as lost"));
+        }
     }
 
     /// Turns differences of two clocks into delays, where the idle line allows it.
@@ -205,8 +237,13 @@ fn within<'a>(samples: &'a [Sample], phase: &Phase) -> impl Iterator<Item = &'a 
     samples.iter().filter(move |sample| (from_s..to_s).contains(&sample.sent_s))
 }
 
-/// The figures of one series in a phase.
-fn one(subject: &Subject, samples: &[Sample], phase: &Phase) -> Series {
+/// No answer came.
+fn is_lost(sample: &Sample) -> bool {
+    !sample.duplicate && sample.rtt_s.is_none()
+}
+
+/// The figures of one series in a phase. A probe that was sent later than `decided_s` is not lost without an answer.
+fn one(subject: &Subject, samples: &[Sample], phase: &Phase, decided_s: f64) -> Series {
     let mut samples: Vec<Sample> = within(samples, phase).copied().collect();
     // Answers came in their own order.
     samples.sort_by(|a, b| a.sent_s.total_cmp(&b.sent_s));
@@ -217,7 +254,7 @@ fn one(subject: &Subject, samples: &[Sample], phase: &Phase) -> Series {
         statistics::delays(&firsts.filter_map(|sample| value(sample)).collect::<Vec<f64>>())
     };
     let count = |is: &dyn Fn(&Sample) -> bool| counted.iter().filter(|sample| is(sample)).count() as u64;
-    let is_lost = |sample: &Sample| !sample.duplicate && sample.rtt_s.is_none();
+    let is_lost = |sample: &Sample| is_lost(sample) && sample.sent_s <= decided_s;
     let lost = count(&is_lost);
     let lost_on = |way| count(&|sample| is_lost(sample) && sample.lost == Some(way));
     let known = samples.iter().any(|sample| sample.lost.is_some());
@@ -282,6 +319,46 @@ mod tests {
         let loaded = phase(Some(Direction::Download), 3.0, 3.0, 1.0);
         let rest = "; 40 of them count as lost, and no figure counts 10 in ramps and 10 between phases";
         assert_eq!(told(vec![idle(), loaded], 60), (vec![20, 20], vec![format!("none of 60 {none}{rest}")]));
+    }
+
+    /// Probes each 100 ms from 50 ms on, over 10 s: two are lost, those from 6 s on have no answer, and the load's
+    /// connection ends at 7 s. Probes to another host lose what they lose.
+    #[test]
+    fn probes_to_a_server_that_has_ended_are_not_lost() {
+        let lost = |target: &str, gone: Option<f64>, answered_until_s: f64| {
+            let subject = Subject { target: target.to_owned(), kind: Kind::Udp, code_point: 0 };
+            let mut recorded = Recorded::new(vec![(subject, Clocks::Comparable)]);
+            for number in 0..100 {
+                let sent_s = f64::from(number) * 0.1 + 0.05;
+                let is_answered = sent_s < answered_until_s && number != 3 && number != 30;
+                let rtt_s = is_answered.then_some(0.02);
+                recorded.sample(0, Sample { sent_s, rtt_s, ..Sample::default() });
+            }
+            gone.into_iter().for_each(|at_s| recorded.gone("192.0.2.1", at_s));
+            recorded.phases = vec![Phase {
+                load: None,
+                start_s: 0.0,
+                duration_s: 10.0,
+                ramp_s: 0.0,
+                download: None,
+                upload: None,
+                probes: Vec::new(),
+                datagrams: Vec::new(),
+                responsiveness: None,
+            }];
+            let (phases, _, warnings) = recorded.finish();
+            (phases[0].probes[0].lost, warnings.join(" "))
+        };
+        let told = |count: u32| {
+            format!("{count} probes to 192.0.2.1 after its last answers, when it ended, do not count as lost")
+        };
+        assert_eq!(lost("192.0.2.1", Some(7.0), 6.0), (2, told(40)));
+        // The last answer is older than the longest wait before the end: the line lost the ten probes until then.
+        assert_eq!(lost("192.0.2.1", Some(7.0), 1.0), (11, told(80)));
+        assert_eq!(lost("192.0.2.1", None, 6.0), (42, String::new()));
+        assert_eq!(lost("192.0.2.2", Some(7.0), 6.0), (42, String::new()));
+        // Another program than that of the load answers on.
+        assert_eq!(lost("192.0.2.1", Some(7.0), 20.0), (2, String::new()));
     }
 
     /// Where both ends of one series share a clock and those of another do not, no sentence holds for both.

@@ -182,6 +182,7 @@ struct Express<P> {
     /// The time at which the first of them may depart.
     due: Option<Instant>,
     passed: u64,
+    passed_bytes: u64,
     dropped: u64,
 }
 
@@ -311,6 +312,7 @@ impl<P: Packet, D: Discipline<P>> Drain<P, D> {
                 ahead: config.rate(config.share)?.time_for(link_layer.on_wire(config.largest)).saturating_mul(2),
                 due: None,
                 passed: 0,
+                passed_bytes: 0,
                 dropped: 0,
             },
             meter: WireMeter::new(*link_layer),
@@ -356,6 +358,7 @@ impl<P: Packet, D: Discipline<P>> Drain<P, D> {
             packet.meta_mut().class = None;
             self.express.bytes -= u64::from(packet.meta().ip_len);
             self.express.passed += 1;
+            self.express.passed_bytes += u64::from(packet.meta().ip_len);
             Some(packet)
         } else {
             below(&mut self.queue, now, drops)
@@ -443,6 +446,7 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Drain<P, D> {
             ("sent_bytes", stats.sent_bytes),
             ("sent_wire_bytes", stats.sent_wire_bytes),
             ("urgent", self.express.passed),
+            ("urgent_bytes", self.express.passed_bytes),
             ("dropped_tail", self.express.dropped),
         ];
         let drained = self.far_queue.as_ref().map(|far| {

@@ -89,9 +89,30 @@ impl Shaper {
             },
             backlog: Some(class.queued.into()),
         };
-        std::iter::once(line).chain(direction.classes.into_iter().map(class)).collect()
+        // Packets that a drain lets by before the classes are of none of them, as in `lastmile shape status`.
+        let of_drain = |name: &str| -> u64 {
+            let counters = direction.counters.iter().filter(|counter| counter.kind == "drain" && counter.name == name);
+            counters.map(|counter| counter.value).sum()
+        };
+        let urgent = (of_drain("urgent") > 0).then(|| Reading {
+            name: named(if direction.classes.iter().any(|class| class.name == URGENT) { LET_BY } else { URGENT }),
+            totals: Totals {
+                packets: of_drain("urgent"),
+                bytes: of_drain("urgent_bytes"),
+                wire_bytes: None,
+                dropped: BTreeMap::from([("tail".to_owned(), of_drain("dropped_tail"))]),
+                overlimits: 0,
+                waits: BTreeMap::new(),
+            },
+            backlog: None,
+        });
+        std::iter::once(line).chain(urgent).chain(direction.classes.into_iter().map(class)).collect()
     }
 }
+
+/// The row of packets that are let by before the classes, also beside a class of its name.
+const URGENT: &str = "urgent";
+const LET_BY: &str = "urgent, let by";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -114,6 +135,16 @@ struct Direction {
     overlimits: u64,
     queued: Amount,
     classes: Vec<Class>,
+    #[serde(default)]
+    counters: Vec<Counter>,
+}
+
+/// A counter of a part of the queue.
+#[derive(Deserialize)]
+struct Counter {
+    kind: String,
+    name: String,
+    value: u64,
 }
 
 #[derive(Deserialize)]
@@ -163,6 +194,26 @@ mod tests {
         assert_eq!(readings[1].totals.waits, BTreeMap::from([(1023, 4), (2047, 1)]));
         assert_eq!(shaper.readings(r#"{"failed":{"error":"it is ending"}}"#), Err("it is ending".to_owned()));
         assert!(shaper.readings("{}").unwrap_err().starts_with("its answer is no status: "));
+    }
+
+    /// The counters of a drain, as `lastmile shape status --json` prints them.
+    #[test]
+    fn packets_that_are_let_by_before_the_classes_have_a_row_of_their_own() {
+        let shaper = Shaper::at(FilePath::new("/run/lastmile/home.sock"));
+        let counters = r#""counters":[{"path":"","kind":"drain","name":"urgent","value":7},
+            {"path":"","kind":"drain","name":"urgent_bytes","value":588},
+            {"path":"","kind":"drain","name":"dropped_tail","value":1},
+            {"path":"queue","kind":"fifo","name":"dropped_tail","value":9}],"classes":[{"name":"quick""#;
+        let with = ANSWER.replace(r#""classes":[{"name":"quick"#, counters);
+        let readings = shaper.readings(&with).unwrap();
+        let names = |readings: &[Reading]| readings.iter().map(|reading| reading.name.to_string()).collect::<Vec<_>>();
+        assert_eq!(names(&readings), ["home up", "home up urgent", "home up quick", "home down"]);
+        let urgent = &readings[1].totals;
+        assert_eq!((urgent.packets, urgent.bytes, urgent.wire_bytes), (7, 588, None));
+        assert_eq!(urgent.dropped, BTreeMap::from([("tail".to_owned(), 1)]));
+        let with = with.replace(r#""name":"quick"#, r#""name":"urgent"#);
+        let readings = shaper.readings(&with).unwrap();
+        assert_eq!(names(&readings), ["home up", "home up urgent, let by", "home up urgent", "home down"]);
     }
 
     #[test]

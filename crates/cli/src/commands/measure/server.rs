@@ -17,6 +17,7 @@ use crate::printer::Printer;
 
 use super::{key, options};
 
+// `requires` alone refuses nothing beside a HOST: clap asks for no argument that conflicts with one that is there.
 #[derive(Args)]
 pub(super) struct Serving {
     /// Serve the other end of measurements until Ctrl-C or SIGTERM, for clients with the key
@@ -24,23 +25,29 @@ pub(super) struct Serving {
     serve: bool,
 
     /// Address to listen at, TCP and UDP [default: all addresses]
-    #[arg(long, value_name = "ADDRESS", requires = "serve")]
+    #[arg(long, value_name = "ADDRESS", requires = "serve", conflicts_with = "host")]
     listen: Option<IpAddr>,
 
     /// Largest rate of a client, in each direction [default: 1 Gbit/s]
-    #[arg(long, value_name = "RATE", requires = "serve")]
+    #[arg(long, value_name = "RATE", requires = "serve", conflicts_with = "host")]
     limit_rate: Option<BitRate>,
 
     /// Longest load; a longer one ends by itself [default: 60 s]
-    #[arg(long, value_name = "TIME", requires = "serve", value_parser = options::time)]
+    #[arg(long, value_name = "TIME", requires = "serve", conflicts_with = "host", value_parser = options::time)]
     limit_time: Option<Duration>,
 
     /// Clients at a time [default: 4]
-    #[arg(long, value_name = "N", requires = "serve", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "serve",
+        conflicts_with = "host",
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
     limit_clients: Option<u32>,
 
     /// Serve counters for Prometheus at http://ADDRESS/metrics, such as 127.0.0.1:9101
-    #[arg(long, value_name = "ADDRESS", requires = "serve")]
+    #[arg(long, value_name = "ADDRESS", requires = "serve", conflicts_with = "host")]
     metrics: Option<SocketAddr>,
 }
 

@@ -83,7 +83,9 @@ impl Source {
                 // A port that the user names is one of lastmile, unless it is iperf3's usual one.
                 let is_own = match wanted.port {
                     Some(port) => port != iperf3::PORT,
-                    None => answers(PORT)? || !answers(iperf3::PORT)?,
+                    None if answers(PORT)? => true,
+                    None if answers(iperf3::PORT)? => false,
+                    None => return Err(no_server(wanted.host)),
                 };
                 Self::open(if is_own { Protocol::Lastmile } else { Protocol::Iperf3 }, wanted, key)
             }
@@ -168,6 +170,18 @@ impl Source {
             Self::Iperf3(..) | Self::Responsiveness(..) | Self::Irtt(_) => None,
         }
     }
+}
+
+/// No usual port answers.
+fn no_server(host: &str) -> Failure {
+    Failure::new(format_args!(
+        "{host} answers neither at port {PORT}, that of lastmile, nor at port {}, that of iperf3",
+        iperf3::PORT
+    ))
+    .hint(
+        "`lastmile measure --serve` or `iperf3 -s` there serves; --port names another port, --protocol another kind of \
+         server",
+    )
 }
 
 /// The connections of a load in words.

@@ -116,9 +116,13 @@ impl lastmile_live::control::Operator for Operator<'_> {
     }
 
     fn hang_up(&mut self) {
-        // The answer has no receiver; `status` and the live view show an error.
-        if let Answer::Done { message } | Answer::Failed { error: message } = self.reload(None) {
-            let _ = lastmile_terminal::say(&message);
+        // The answer has no receiver.
+        match self.reload(None) {
+            Answer::Done { message } => links::tell(&message),
+            Answer::Failed { error } => {
+                links::tell(&format!("the reload is refused, and {} stays in force: {error}", self.policy.name));
+            }
+            _ => {}
         }
     }
 }

@@ -28,8 +28,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DEV", value_parser = device::name)]
     pub(super) ifb: Option<String>,
 
-    /// Header in front of the IP packet on the device [default: ethernet, or by the kind of the
-    /// device]
+    /// Header in front of the IP packet on the device [default: by the kind of the device; for a
+    /// script, ethernet]
     #[arg(long, value_name = "HEADER")]
     pub(super) header: Option<Header>,
 

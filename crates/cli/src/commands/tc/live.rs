@@ -22,8 +22,8 @@ const ALLOWED: f64 = 1e-3;
 /// Removes the set-up.
 pub(super) fn remove(arguments: &Arguments, printer: &mut Printer) -> Result {
     let target = target(arguments);
-    tc::remove(&target)?;
-    printer.talk(&format!("{}: the set-up is removed", target.device));
+    let words = if tc::remove(&target)? { "the set-up is removed" } else { "no set-up of lastmile is there" };
+    printer.talk(&format!("{}: {words}", target.device));
     Ok(Exit::Done)
 }
 
@@ -56,6 +56,13 @@ pub(super) fn run(arguments: &Arguments, plan: &Plan, printer: &mut Printer) -> 
             printer.talk(&format!("not as in the policy: {what}"));
         }
         printer.talk(&format!("{}: {} is set up", target.device, configuration.name));
+        if tc::carries_pppoe(&target.device) {
+            printer.talk(&format!(
+                "{} carries PPPoE, whose frames have 8 bytes more than are counted here, and no rule sees into them: \
+                 set this up on the ppp device above it, such as --device ppp0",
+                target.device
+            ));
+        }
         return Ok(Exit::Done);
     }
     let verified = tc::verify(&configuration, &target)?;

@@ -245,6 +245,7 @@ fn urgent_packets_do_not_wait_and_are_charged() {
     assert_eq!(left(&mut shaper, us(32_653)), None);
     assert_eq!(left(&mut shaper, us(32_654)), Some(0), "the others wait until all four are paid");
     assert_eq!((counter(&shaper, "urgent"), shaper.backlog().packets), (4, PacketCount::new(1)));
+    assert_eq!(counter(&shaper, "urgent_bytes"), 4_000);
 }
 
 #[test]
