@@ -5,7 +5,7 @@
 source "$(dirname "$0")/common.bash"
 prepare_tools
 mkdir -p "$dist"
-rm -f "$dist"/*.whl "$dist/lastmile-$version.tar.gz"
+rm -f "$dist"/*.whl "$dist/lastmile_tcp-$version.tar.gz"
 read -r -a free_threaded <<<"${FREE_THREADED-3.14t}"
 
 build() { # architecture, interpreter
@@ -22,7 +22,7 @@ for architecture in "${architectures[@]}"; do
   done
 done
 maturin sdist --manifest-path crates/python/Cargo.toml --out "$dist"
-twine check --strict "$dist"/*.whl "$dist/lastmile-$version.tar.gz" >&2
+twine check --strict "$dist"/*.whl "$dist/lastmile_tcp-$version.tar.gz" >&2
 
 # Installed as by a user: into an empty environment, and started there. Then the tests of the command.
 [[ " ${architectures[*]} " == *" $(uname -m) "* ]] || {
@@ -32,7 +32,7 @@ twine check --strict "$dist"/*.whl "$dist/lastmile-$version.tar.gz" >&2
 installed=$target/python/installed
 "${PYTHON:-python3}" -m venv --clear "$installed"
 "$installed/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --find-links "$dist" \
-  "lastmile==$version"
+  "lastmile-tcp==$version"
 shown=$("$installed/bin/lastmile" --version)
 [ "$shown" = "lastmile $version" ] || die "the command of the wheel prints $shown"
 picture=$work/wheel.svg

@@ -149,7 +149,7 @@ impl Analysis {
         self.page(true)
     }
 
-    /// Plots, for which matplotlib must be installed: `pip install lastmile[plot]`.
+    /// Plots, for which matplotlib must be installed: `pip install 'lastmile-tcp[plot]'`.
     #[getter]
     fn plot<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("lastmile.plot")?.getattr("CapturePlots")?.call1((slf,))

@@ -244,7 +244,7 @@ impl Comparison {
         format!("<lastmile.Comparison: {} rows, by {}>", self.__len__(), self.varied().join(", "))
     }
 
-    /// Plots, for which matplotlib must be installed: `pip install lastmile[plot]`.
+    /// Plots, for which matplotlib must be installed: `pip install 'lastmile-tcp[plot]'`.
     #[getter]
     fn plot<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("lastmile.plot")?.getattr("ComparisonPlots")?.call1((slf,))

@@ -151,7 +151,7 @@ impl Reproduction {
         json::pretty(&self.reproduced)
     }
 
-    /// Plots, for which matplotlib must be installed: `pip install lastmile[plot]`.
+    /// Plots, for which matplotlib must be installed: `pip install 'lastmile-tcp[plot]'`.
     #[getter]
     fn plot<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("lastmile.plot")?.getattr("ReproductionPlots")?.call1((slf,))

@@ -251,7 +251,7 @@ impl Run {
         format!("<lastmile.Run {:?}, {} s, seed {}>", facts.scenario, facts.duration_s, facts.seed)
     }
 
-    /// Plots, for which matplotlib must be installed: `pip install lastmile[plot]`.
+    /// Plots, for which matplotlib must be installed: `pip install 'lastmile-tcp[plot]'`.
     #[getter]
     fn plot<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("lastmile.plot")?.getattr("RunPlots")?.call1((slf,))

@@ -156,7 +156,7 @@ impl Table {
         stream(py, batch.schema(), vec![batch])
     }
 
-    /// Plots, for which matplotlib must be installed: `pip install lastmile[plot]`.
+    /// Plots, for which matplotlib must be installed: `pip install 'lastmile-tcp[plot]'`.
     #[getter]
     fn plot<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("lastmile.plot")?.getattr("TablePlots")?.call1((slf,))

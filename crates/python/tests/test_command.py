@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,10 @@ import pytest
 from lastmile import _lastmile
 
 from conftest import ROOT, Command
+
+DISTRIBUTION = "lastmile-tcp"
+"""As pyproject.toml names it."""
+FILES = (".py", ".pyi", ".rs", ".md", ".ipynb")
 
 of_the_wheel = pytest.mark.skipif(not hasattr(_lastmile, "main"), reason="a wheel without the command")
 
@@ -57,9 +62,24 @@ def test_a_unit_of_systemd_starts_the_script(lastmile: Command) -> None:
 
 
 def test_the_wheel_needs_no_other_package() -> None:
-    needed = metadata.requires("lastmile") or []
+    needed = metadata.requires(DISTRIBUTION) or []
     assert all("extra ==" in one for one in needed), needed
-    assert metadata.version("lastmile") == lm.__version__
+    assert metadata.version(DISTRIBUTION) == lm.__version__
+
+
+def test_pages_and_messages_name_the_distribution_and_its_extras() -> None:
+    """PyPI's `lastmile` is another project."""
+    extras = metadata.metadata(DISTRIBUTION).get_all("Provides-Extra")
+    pages = ["README.md", "CHANGELOG.md", *(f"{folder}/**/*" for folder in ("docs", "notebooks", "crates/python"))]
+    files = [path for page in pages for path in ROOT.glob(page) if path.suffix in FILES]
+    named = [
+        (path.name, *found)
+        for path in files
+        for found in re.findall(r"(lastmile[\w-]*)\[(\w+)\]", path.read_text())
+    ]
+    assert {path for path, *_ in named} >= {"__init__.py", "cluster.py", "python.md", "studies.md", "run.rs"}
+    assert all(name == DISTRIBUTION and extra in (extras or []) for _, name, extra in named), named
+    assert not any(re.search(r"pip install .*'?lastmile'?$", path.read_text(), re.M) for path in files)
 
 
 def test_an_empty_environment_imports_it() -> None:
@@ -75,4 +95,4 @@ def test_an_empty_environment_imports_it() -> None:
         "except ImportError as error: print(error)\n"
     )
     output = subprocess.run([empty / "bin/python", "-I", "-c", code], capture_output=True, text=True)
-    assert (output.returncode, output.stdout) == (0, "plots need matplotlib: pip install 'lastmile[plot]'\n"), output
+    assert (output.returncode, output.stdout) == (0, "plots need matplotlib: pip install 'lastmile-tcp[plot]'\n"), output

@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         distributed: Any = importlib.import_module("distributed")
     except ImportError:
-        print("error: Dask is not installed: pip install lastmile[dask]", file=sys.stderr)
+        print("error: Dask is not installed: pip install 'lastmile-tcp[dask]'", file=sys.stderr)
         return 2
     try:
         study = _lastmile.study_file(read.file)

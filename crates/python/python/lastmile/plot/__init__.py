@@ -1,4 +1,4 @@
-"""Plots of runs and comparisons, with matplotlib: ``pip install lastmile[plot]``.
+"""Plots of runs and comparisons, with matplotlib: ``pip install 'lastmile-tcp[plot]'``.
 
 Each function returns a matplotlib figure. ``axes`` draws into axes of your own instead. Colours are Dark2 of
 ColorBrewer, which colour-blind readers can distinguish, and lines also differ by their dashes.
@@ -9,7 +9,7 @@ from __future__ import annotations
 try:
     import matplotlib  # noqa: F401
 except ImportError as error:
-    raise ImportError("plots need matplotlib: pip install 'lastmile[plot]'") from error
+    raise ImportError("plots need matplotlib: pip install 'lastmile-tcp[plot]'") from error
 
 from lastmile.plot._capture import CapturePlots
 from lastmile.plot._comparison import ComparisonPlots
