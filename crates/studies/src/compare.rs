@@ -100,7 +100,7 @@ pub fn plan(
     let (mut variants, mut scenarios) = (Vec::new(), Vec::new());
     for row in &rows.rows {
         let why = rows.words(row);
-        for (number, variant) in over_seeds(choice, file, &row.variant).into_iter().enumerate() {
+        for (number, variant) in over_seeds(choice, file, &row.variant)?.into_iter().enumerate() {
             // The file without the row's changes is valid, so the error is in this row.
             let scenario = load(&variant.overrides).map_err(|report| {
                 let report = report.within(&why);
@@ -126,7 +126,7 @@ pub fn plan(
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(new) => {
                 let alone = Variant::new(ALONE, &choice.common, row.baseline.clone()).unwritten();
-                let seeds = over_seeds(choice, file, &alone);
+                let seeds = over_seeds(choice, file, &alone)?;
                 let read =
                     |variant: &Variant| load(&variant.overrides).map_err(|report| report.within(&rows.words(row)));
                 let read = seeds.iter().map(read).collect::<Result<Vec<Scenario>, _>>()?;
@@ -203,9 +203,9 @@ impl Compared {
 }
 
 /// `variant` itself, or a variant for each seed that `choice` requests.
-fn over_seeds(choice: &Choice, file: &Scenario, variant: &Variant) -> Vec<Variant> {
+fn over_seeds(choice: &Choice, file: &Scenario, variant: &Variant) -> Result<Vec<Variant>, Error> {
     let first = file.network_ref().seed;
-    choice.seeds.map_or_else(|| vec![variant.clone()], |seeds| variant.over_seeds(first, seeds).collect())
+    choice.seeds.map_or_else(|| Ok(vec![variant.clone()]), |seeds| variant.over_seeds(first, seeds))
 }
 
 /// True for a transfer down the line.

@@ -11,7 +11,8 @@
 //! | `store.rs` | the files of runs |
 //! | `measured.rs` | the measures of a run, and their names |
 //! | `one.rs` | one run: read, or simulated and kept |
-//! | `plan.rs` | the runs of a study: seeds by number, or until an interval is narrow enough |
+//! | `seeds.rs` | the seeds of each point: by number, or until an interval is narrow enough |
+//! | `plan.rs` | the runs of a study |
 //! | `check.rs` | all points read before the first run |
 //! | `file.rs` | a study from its file |
 //! | `journal.rs` | `study.json`: how far a study is |
@@ -33,6 +34,7 @@ pub mod measured;
 mod one;
 pub mod page;
 pub mod plan;
+mod seeds;
 pub mod space;
 pub mod statistics;
 pub mod store;

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use lastmile_scenario::Override;
 use lastmile_units::Duration;
 
+use crate::error::Error;
+
 /// Precedes the seed in the label of one of several seeds.
 const SEED: &str = " seed ";
 
@@ -35,8 +37,12 @@ impl Variant {
     }
 
     /// Copies with each of `seeds` seeds from `first` on.
-    pub fn over_seeds(&self, first: u64, seeds: u64) -> impl Iterator<Item = Self> {
-        (0..seeds).map(move |number| self.with_seed(first.wrapping_add(number)))
+    ///
+    /// # Errors
+    /// There are fewer seeds from `first` on.
+    pub fn over_seeds(&self, first: u64, seeds: u64) -> Result<Vec<Self>, Error> {
+        check_seeds(first, seeds)?;
+        Ok((0..seeds).map(|number| self.with_seed(first + number)).collect())
     }
 
     /// A copy with a seed, which is added to its label.
@@ -66,6 +72,19 @@ impl Variant {
     pub fn directory(&self, out: &Path) -> Option<PathBuf> {
         self.is_written.then(|| if self.label.is_empty() { out.to_owned() } else { out.join(file_name(&self.label)) })
     }
+}
+
+/// Refuses more seeds from `first` on than there are.
+///
+/// # Errors
+/// The last of `seeds` seeds is above the largest.
+pub fn check_seeds(first: u64, seeds: u64) -> Result<(), Error> {
+    if seeds.saturating_sub(1) <= u64::MAX - first {
+        return Ok(());
+    }
+    let largest = u64::MAX;
+    Err(Error::new(format_args!("seed: {seeds} seeds from {first} on pass {largest}, the largest"))
+        .hint(format!("a seed of at most {}", largest - (seeds - 1))))
 }
 
 /// The overrides of `--set`, `--seed` and `--duration`, in this order.
@@ -108,6 +127,16 @@ pub fn file_name(label: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn seeds_end_at_the_largest() {
+        let one = Variant::new("", &[], Vec::new());
+        let seeds = one.over_seeds(u64::MAX - 1, 2).unwrap();
+        assert_eq!(pairs(&seeds[1].own), ["seed=18446744073709551615"]);
+        let wrong = one.over_seeds(u64::MAX - 1, 3).unwrap_err().to_string();
+        let of = "error: seed: 3 seeds from 18446744073709551614 on pass 18446744073709551615, the largest";
+        assert_eq!(wrong, format!("{of}\nhint: a seed of at most 18446744073709551613"));
+    }
 
     #[test]
     fn labels_make_names_that_stay_in_their_directory() {

@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     let (variants, scenarios): (Vec<Variant>, Vec<Scenario>) = match arguments.seeds {
         None => (vec![one], vec![scenario]),
         Some(seeds) => {
-            let variants: Vec<Variant> = one.over_seeds(scenario.network_ref().seed, seeds).collect();
+            let variants: Vec<Variant> = one.over_seeds(scenario.network_ref().seed, seeds)?;
             let scenarios = variants.iter().map(read).collect::<Result<_>>()?;
             (variants, scenarios)
         }

@@ -14,6 +14,7 @@ use lastmile_scenario::{Override, Place, Report, Scenario};
 use super::measured::{is_in, may_be};
 use super::one::{Came, Stopped, one};
 pub use super::one::{Load, Means};
+pub use super::seeds::{Seeds, Until};
 use super::space::{Point, Space};
 use super::statistics::Estimate;
 use super::store::Kept;
@@ -25,60 +26,6 @@ use crate::variant::Variant;
 
 /// Seeds of each point in the first round.
 pub const FIRST: u64 = 4;
-
-/// Seeds until half of a measure's 95 % interval is at most a share of its mean.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Until {
-    /// The measure, such as `download_bps`. A point where no run has it keeps its first seeds.
-    pub measure: String,
-    /// The share of the mean.
-    pub share: f64,
-    /// The most seeds of a point.
-    pub at_most: u64,
-}
-
-/// The seeds of each point, from that of the scenario on.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Seeds {
-    /// A number of seeds.
-    Count(u64),
-    /// Until an interval is narrow enough.
-    Until(Until),
-}
-
-impl Until {
-    /// The measure where none is given, over an access line or over a network without one.
-    #[must_use]
-    pub fn usual_measure(over_line: bool) -> &'static str {
-        if over_line { "download_bps" } else { "goodput_bps" }
-    }
-}
-
-impl Seeds {
-    /// The measure that decides about the number of seeds, if one does.
-    pub(super) fn measure(&self) -> Option<&String> {
-        match self {
-            Self::Count(_) => None,
-            Self::Until(until) => Some(&until.measure),
-        }
-    }
-
-    /// In a sentence.
-    #[must_use]
-    pub fn in_words(&self) -> String {
-        match self {
-            Self::Count(1) => "One seed for each point.".to_owned(),
-            Self::Count(count) => format!("Means of {count} seeds, with 95 % intervals."),
-            Self::Until(until) => format!(
-                "Means with 95 % intervals. A point has seeds until the half-width of {} is at most {} of its mean, \
-                 up to {}.",
-                until.measure,
-                lastmile_results::format::percent(until.share),
-                until.at_most
-            ),
-        }
-    }
-}
 
 /// Where a study file has the value of a key, for messages.
 pub type Places = BTreeMap<(String, String), Place>;
@@ -252,6 +199,7 @@ impl Study<'_> {
         attend: &mut Attend<'_, S>,
     ) -> Result<Runs, Ended<S>> {
         let first = self.first_seed(means.load).map_err(|report| Ended::Wrong(report.into()))?;
+        self.seeds.check(first).map_err(Ended::Wrong)?;
         let points = self.space.points.len();
         let named: Vec<String> = measures.iter().chain(self.seeds.measure()).cloned().collect();
         let mut runs = Runs { entries: vec![Vec::new(); points], ..Runs::default() };
@@ -262,7 +210,7 @@ impl Study<'_> {
             let next: Vec<Pair> = (0..most)
                 .flat_map(|number| (0..points).map(move |point| (point, number)))
                 .filter(|&(point, number)| (tried[point]..wanted[point]).contains(&number))
-                .map(|(point, number)| (point, first.wrapping_add(number)))
+                .map(|(point, number)| (point, first + number))
                 .collect();
             if next.is_empty() {
                 break;
@@ -273,7 +221,7 @@ impl Study<'_> {
             tried = std::mem::replace(&mut wanted, more);
         }
         for entries in &mut runs.entries {
-            entries.sort_by_key(|entry| entry.seed.wrapping_sub(first));
+            entries.sort_by_key(|entry| entry.seed);
         }
         Ok(runs)
     }

@@ -4,7 +4,7 @@
 //! order of its own (McKay, Beckman, Conover 1979, "A comparison of three methods for selecting values of input
 //! variables"). Each key is then covered as evenly as n points can.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lastmile_units::{BitRate, ByteCount, Duration, Ratio};
 use rand_core::{Rng as _, SeedableRng as _};
@@ -133,6 +133,23 @@ impl Space {
             space.add_key(key.clone(), other.points.len())?;
         }
         Ok(space)
+    }
+
+    /// The first points that have between them every value of each key, at most `most`.
+    #[must_use]
+    pub(super) fn with_every_value(&self, most: usize) -> Self {
+        let mut known: Vec<BTreeSet<&str>> = vec![BTreeSet::new(); self.keys.len()];
+        let mut points = Vec::new();
+        for point in &self.points {
+            let mut has_new = self.keys.is_empty();
+            for (value, known) in point.iter().zip(&mut known) {
+                has_new |= known.insert(value);
+            }
+            if has_new && points.len() < most {
+                points.push(point.clone());
+            }
+        }
+        Self { keys: self.keys.clone(), points }
     }
 
     fn add_key(&mut self, key: String, values: usize) -> Result<(), Error> {
@@ -292,7 +309,7 @@ fn rounded(value: f64, digits: i32) -> f64 {
 }
 
 /// What a value stands for: a quantity in its base unit, whatever unit it is written in, or its text.
-fn meaning(text: &str) -> String {
+pub(super) fn meaning(text: &str) -> String {
     let number = || text.trim().parse::<f64>().ok().map(|number| number.to_string());
     let rate = || text.parse::<BitRate>().ok().map(|rate| format!("{} bit/s", rate.as_bps()));
     let time = || text.parse::<Duration>().ok().map(|time| format!("{} ps", time.as_ps()));
@@ -343,6 +360,15 @@ mod tests {
         assert!(Space::grid(vec![axis("seed", &["1", "2"])]).is_err(), "seeds of points are equal");
         assert!(Space::grid(vec![axis("a", &[])]).is_err());
         assert_eq!(Space::grid(Vec::new()).unwrap().points, [Point::new()], "a study of seeds alone has one point");
+    }
+
+    #[test]
+    fn few_points_have_every_value() {
+        let grid = Space::grid(vec![axis("a", &["1", "2", "3"]), axis("b", &["x", "y"])]).unwrap();
+        let few = grid.with_every_value(10);
+        assert_eq!(few.points, [["1", "x"], ["1", "y"], ["2", "x"], ["3", "x"]]);
+        assert_eq!((few.keys, grid.with_every_value(2).points), (grid.keys.clone(), grid.points[..2].to_vec()));
+        assert_eq!(Space::grid(Vec::new()).unwrap().with_every_value(10).points, [Point::new()]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
 use super::measured::unknown;
-use super::space::Space;
+use super::space::{Space, meaning};
 use super::statistics::{Estimate, paired};
 use super::store::Measures;
 use crate::error::Error;
@@ -164,29 +164,21 @@ impl Table {
     }
 
     /// The difference of a measure between two values of a key, `other - one`, over equal seeds. One for each
-    /// combination of the other keys.
+    /// combination of the other keys. The values may be written in other units than in the table.
     ///
     /// # Errors
     /// No run has the measure, or the study does not vary the key.
     pub fn paired(
         &self,
         measure: &str,
-        (key, one, other): (&str, &str, &str),
+        (key, mut one, mut other): (&str, &str, &str),
     ) -> Result<Vec<(Vec<String>, Estimate)>, Error> {
         let Some(at) = self.keys().iter().position(|known| *known == key) else {
             let error = Error::new(format_args!("the study does not vary {key:?}"));
             return Err(error.hint(format!("it varies {}", self.keys().join(", "))));
         };
         if let Some((_, Column::Words(values))) = self.columns.iter().find(|(name, _)| name == key) {
-            for wanted in [one, other] {
-                if !values.iter().any(|value| value == wanted) {
-                    let mut known: Vec<&str> = values.iter().map(String::as_str).collect();
-                    known.sort_unstable();
-                    known.dedup();
-                    let error = Error::new(format_args!("no run has {key} = {wanted:?}"));
-                    return Err(error.hint(format!("the values are {}", known.join(", "))));
-                }
-            }
+            (one, other) = (written(key, values, one)?, written(key, values, other)?);
         }
         type Pair = (BTreeMap<u64, f64>, BTreeMap<u64, f64>);
         let mut pairs: Vec<(Vec<&str>, Pair)> = Vec::new();
@@ -233,7 +225,7 @@ impl Table {
                     values::<ByteArrayType, _>(&mut group, &words, None)?;
                 }
                 Column::Seeds(seeds) => {
-                    // Seeds of the upper half are negative: the same bits.
+                    // The bits of an unsigned number, as its type says.
                     let seeds: Vec<i64> = seeds.iter().map(|seed| seed.cast_signed()).collect();
                     values::<Int64Type, _>(&mut group, &seeds, None)?;
                 }
@@ -250,10 +242,20 @@ impl Table {
     }
 }
 
+/// The value of a column that equals this one, as the column writes it.
+fn written<'a>(key: &str, values: &'a [String], wanted: &str) -> Result<&'a str, Error> {
+    let different: BTreeSet<&'a str> = values.iter().map(String::as_str).collect();
+    let equal = || different.iter().copied().find(|value| meaning(value) == meaning(wanted));
+    different.get(wanted).copied().or_else(equal).ok_or_else(|| {
+        let known: Vec<&str> = different.iter().copied().collect();
+        Error::new(format_args!("no run has {key} = {wanted:?}")).hint(format!("the values are {}", known.join(", ")))
+    })
+}
+
 fn field((name, column): &(String, Column)) -> Result<Arc<Type>, ParquetError> {
     let (physical, logical, repetition) = match column {
         Column::Words(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String), Repetition::REQUIRED),
-        Column::Seeds(_) => (Physical::INT64, None, Repetition::REQUIRED),
+        Column::Seeds(_) => (Physical::INT64, Some(LogicalType::integer(64, false)), Repetition::REQUIRED),
         Column::Numbers(_) => (Physical::DOUBLE, None, Repetition::OPTIONAL),
     };
     let builder = Type::primitive_type_builder(name, physical).with_logical_type(logical);
@@ -304,10 +306,21 @@ mod tests {
         let file = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
         let rows: Vec<_> = file.get_row_iter(None).unwrap().map(Result::unwrap).collect();
         assert_eq!(rows.len(), 8);
-        assert_eq!((rows[1].get_string(0).unwrap().as_str(), rows[1].get_long(2).unwrap()), ("1", 2));
+        assert_eq!((rows[1].get_string(0).unwrap().as_str(), rows[1].get_ulong(2).unwrap()), ("1", 2));
         assert!((rows[1].get_double(3).unwrap() - 10.2).abs() < 1e-9);
         assert!((rows[1].get_double(4).unwrap() - 0.5).abs() < 1e-9);
         assert!(rows[2].get_double(4).is_err(), "null");
+    }
+
+    #[test]
+    fn seeds_are_unsigned() {
+        let space = Space::grid(Vec::new()).unwrap();
+        let table = Table::new(&space, &[Entry { point: 0, seed: u64::MAX, measures: Measures::new() }]);
+        let mut bytes = Vec::new();
+        table.write(&mut bytes).unwrap();
+        let file = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+        let row = file.get_row_iter(None).unwrap().next().unwrap().unwrap();
+        assert_eq!(row.get_ulong(0).unwrap(), u64::MAX);
     }
 
     #[test]
@@ -327,6 +340,9 @@ mod tests {
         let unknown = table.estimates("goodput").unwrap_err().to_string();
         assert!(unknown.contains("goodput_bps"), "{unknown}");
         assert!(table.paired("goodput_bps", ("delay", "a", "b")).unwrap_err().to_string().contains("rate, policy"));
+        let other_notation = table.paired("goodput_bps", ("rate", "1.0", "2.00")).unwrap();
+        assert_eq!(other_notation, table.paired("goodput_bps", ("rate", "1", "2")).unwrap());
+        assert_eq!(other_notation.len(), 2);
         let unknown = table.paired("goodput_bps", ("policy", "none", "cakee")).unwrap_err().to_string();
         assert!(unknown.contains("no run has policy = \"cakee\"") && unknown.contains("cake, none"), "{unknown}");
     }
