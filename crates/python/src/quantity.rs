@@ -17,14 +17,14 @@ pub(crate) fn text(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     if value.is_instance(class)? { value.str()?.extract().map(Some) } else { Ok(None) }
 }
 
-/// The number in a text: bit/s, seconds or bytes.
+/// The number in a text, bit/s, seconds or bytes, and the usual text of it.
 #[pyfunction]
-pub(crate) fn quantity(ending: &str, text: &str) -> PyResult<f64> {
-    let wrong = |error: ParseError| PyValueError::new_err(error.to_string());
+pub(crate) fn quantity(ending: &str, text: &str) -> PyResult<(f64, String)> {
+    let wrong = |error: ParseError| PyValueError::new_err(format!("value: {error}"));
     match ending {
-        "bps" => text.parse().map(bits).map_err(wrong),
-        "s" => text.parse().map(Duration::as_secs_f64).map_err(wrong),
-        "bytes" => text.parse::<ByteCount>().map(|size| whole(size.as_u64())).map_err(wrong),
+        "bps" => text.parse().map(|rate: BitRate| (bits(rate), rate.to_string())).map_err(wrong),
+        "s" => text.parse().map(|time: Duration| (time.as_secs_f64(), time.to_string())).map_err(wrong),
+        "bytes" => text.parse().map(|size: ByteCount| (whole(size.as_u64()), size.to_string())).map_err(wrong),
         other => Err(PyValueError::new_err(format!("no quantity is called {other:?}"))),
     }
 }

@@ -49,7 +49,7 @@ fn toml(value: &Bound<'_, PyAny>) -> PyResult<String> {
     if value.is_instance_of::<PyFloat>() {
         return match quantity::text(value)? {
             Some(text) => Ok(quoted(&text)),
-            None => number::<PyFloat>(value),
+            None => float(value),
         };
     }
     if let Ok(table) = value.cast::<PyDict>() {
@@ -69,7 +69,7 @@ fn toml(value: &Bound<'_, PyAny>) -> PyResult<String> {
         return number::<PyInt>(&whole);
     }
     if let Ok(float) = value.call_method0("__float__") {
-        return number::<PyFloat>(&float);
+        return self::float(&float);
     }
     let items = value.try_iter().map_err(|_| {
         let name = value.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string());
@@ -79,6 +79,17 @@ fn toml(value: &Bound<'_, PyAny>) -> PyResult<String> {
     })?;
     let items = items.map(|item| toml(&item?)).collect::<PyResult<Vec<_>>>()?;
     Ok(format!("[{}]", items.join(", ")))
+}
+
+/// The digits of a float. A whole one is a whole number, which keys of both kinds take.
+fn float(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let number: f64 = value.extract()?;
+    if number.fract() == 0.0 && number.abs() < EXACT {
+        Ok(format!("{number:.0}"))
+    } else {
+        self::number::<PyFloat>(value)
+    }
 }
 
 /// The digits of a number, as its type of Python writes them.

@@ -8,6 +8,7 @@ import enum
 import fractions
 import pickle
 from pathlib import Path
+from typing import Any
 
 import lastmile as lm
 import pytest
@@ -98,7 +99,6 @@ def test_quantities_are_numbers_and_values(download: lm.Scenario) -> None:
     assert [lm.Rate("50 Mbit/s"), lm.Duration("20 ms"), lm.Size("64 KiB")] == [50e6, 0.02, 65536.0]
     rate = lm.Rate("50 Mbit/s")
     assert (str(rate), repr(rate), f"{rate:.0f}") == ("50 Mbit/s", "lastmile.Rate('50 Mbit/s')", "50000000")
-    assert type(rate * 2) is float
     again = pickle.loads(pickle.dumps(rate))
     assert (type(again), str(again)) == (lm.Rate, "50 Mbit/s")
     assert download.set("access.down.rate", rate).overrides == ["access.down.rate=50 Mbit/s"]
@@ -106,8 +106,80 @@ def test_quantities_are_numbers_and_values(download: lm.Scenario) -> None:
     assert lm.run(download, duration=lm.Duration("1 s")).summary["duration_s"] == 1
     with pytest.raises(ValueError, match='"20 ms"'):
         lm.Rate("20 ms")
-    with pytest.raises(TypeError, match="text: a number with a unit"):
-        lm.Rate(5)  # type: ignore[arg-type]
+
+
+def test_numbers_become_quantities_on_the_grid_of_their_unit() -> None:
+    numpy = pytest.importorskip("numpy")
+    assert [str(one) for one in (lm.Rate(5e6), lm.Duration(0.01), lm.Size(1500))] == ["5 Mbit/s", "10 ms", "1500 bytes"]
+    # A rate has whole bit/s, a time whole picoseconds, a size whole bytes.
+    assert [str(lm.Rate(x)) for x in numpy.geomspace(5e5, 2e6, 4)] == [
+        "500 kbit/s",
+        "793.701 kbit/s",
+        "1.259921 Mbit/s",
+        "2 Mbit/s",
+    ]
+    assert [str(lm.Duration(x)) for x in (1 / 3000, 1e-5, 86400.1, -1e-15)] == [
+        "333.333333 us",
+        "10 us",
+        "86400.1 s",
+        "0 s",
+    ]
+    assert str(lm.Size(numpy.float32(1500.6))) == "1501 bytes"
+    assert (str(lm.Rate(lm.Rate("1000 kbit/s"))), float(lm.Rate(numpy.int64(7)))) == ("1000 kbit/s", 7.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        (float("nan"), ValueError, "value: nan bit/s are no Rate"),
+        (1e20, ValueError, "value: 1e+20 bit/s are no Rate"),
+        (0.3, ValueError, 'value: "0 bit/s" is zero; a bit rate is above zero, for example "512 kbit/s"'),
+        (-1, ValueError, 'value: "-1 bit/s" is negative; a bit rate is zero or more, for example "512 kbit/s"'),
+        (True, TypeError, "value: a text with a unit or a number of bit/s, and not of type bool"),
+        (lm.Size("1 kB"), TypeError, "value: a text with a unit or a number of bit/s, and not of type Size"),
+        (
+            [1e6],
+            TypeError,
+            "value: a text with a unit or a number of bit/s, and not of type list; "
+            "map(lastmile.Rate, values) makes one of each",
+        ),
+    ],
+)
+def test_what_is_no_rate_is_refused(value: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error) as caught:
+        lm.Rate(value)
+    assert str(caught.value) == message
+
+
+def test_arithmetic_keeps_the_unit_where_it_has_a_meaning() -> None:
+    numpy = pytest.importorskip("numpy")
+    rate = lm.Rate("1 Mbit/s")
+    doubled = [rate * 2, 2 * rate, rate * 2.0, rate + rate, sum([rate, rate]), numpy.float64(2) * rate]
+    doubled += [rate * numpy.float64(2), numpy.int64(2) * rate, rate * numpy.int64(2), rate / fractions.Fraction(1, 2)]
+    assert [repr(one) for one in doubled] == ["lastmile.Rate('2 Mbit/s')"] * len(doubled)
+    assert repr(rate / 3) == "lastmile.Rate('333.333 kbit/s')"
+    assert repr(lm.Duration("0.1 s") * 3) == "lastmile.Duration('300 ms')"
+    # Other results are numbers: of bits, of seconds, of nothing.
+    numbers: list[tuple[object, float]] = [
+        (rate / rate, 1.0),
+        (rate * lm.Duration("20 ms"), 20000.0),
+        (lm.Size(1500) / rate, 0.0015),
+        (rate - rate, 0.0),
+        (rate + 5, 1000005.0),
+    ]
+    assert all(type(found) is float and found == wanted for found, wanted in numbers), numbers
+    assert (rate * numpy.array([1, 2])).tolist() == [1e6, 2e6]
+    with pytest.raises(TypeError, match="a Rate and a Duration have no sum"):
+        _ = rate + lm.Duration("1 s")
+
+
+def test_whole_floats_are_whole_numbers(download: lm.Scenario) -> None:
+    numpy = pytest.importorskip("numpy")
+    key = "tcp.initial_window"
+    assert download.set(key, 4.0).overrides == download.set(key, numpy.linspace(1, 10, 4)[1]).overrides == [f"{key}=4"]
+    assert lm.paired({key: numpy.linspace(1, 10, 4)}).points == [["1"], ["4"], ["7"], ["10"]]
+    with pytest.raises(lm.ScenarioError, match="4.5"):
+        download.set(key, 4.5)
 
 
 def test_a_scenario_can_be_copied_and_pickled(
