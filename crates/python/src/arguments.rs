@@ -1,12 +1,16 @@
 //! Arguments of several functions, whose errors name them.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
 
 use crate::quantity;
+
+/// What most arguments are.
+const A_TEXT: &str = "a text";
 
 /// The name of the type of a value.
 fn kind(value: &Bound<'_, PyAny>) -> String {
@@ -25,73 +29,106 @@ fn whole(name: &str, least: u64, value: &Bound<'_, PyAny>) -> PyResult<u64> {
     whole.extract().ok().filter(|number| *number >= least).ok_or_else(range)
 }
 
-/// A text of an argument, or a quantity with one.
+/// A text of an argument.
 fn text(name: &str, expected: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
-    if let Some(text) = quantity::text(value)? {
-        return Ok(text);
-    }
     let wrong = |_| PyTypeError::new_err(format!("{name}: {expected}, and not of type {}", kind(value)));
     Ok(value.cast::<PyString>().map_err(wrong)?.to_cow()?.into_owned())
 }
 
-/// `seed`: that of every random stream.
-#[derive(Clone, Copy)]
-pub(crate) struct Seed(pub(crate) u64);
-
-/// `seeds`: a number of runs of each point or row.
-#[derive(Clone, Copy)]
-pub(crate) struct SeedCount(pub(crate) u64);
-
-/// `threads`: simulations at once.
-#[derive(Clone, Copy)]
-pub(crate) struct Threads(pub(crate) NonZeroUsize);
-
-/// `duration`: simulated time, as text.
-pub(crate) struct Length(pub(crate) String);
-
-/// `policy`: its name or file.
-pub(crate) struct Policy(pub(crate) String);
-
-impl FromPyObject<'_, '_> for Seed {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        whole("seed", 0, &value).map(Self)
-    }
+/// A text of an argument, or a quantity with one.
+fn quantity(name: &str, expected: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
+    quantity::text(value)?.map_or_else(|| text(name, expected, value), Ok)
 }
 
-impl FromPyObject<'_, '_> for SeedCount {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        whole("seeds", 1, &value).map(Self)
-    }
+/// The path of an argument.
+fn path(name: &str, value: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
+    let wrong = |_| PyTypeError::new_err(format!("{name}: a path, and not of type {}", kind(value)));
+    value.extract().map_err(wrong)
 }
 
-impl FromPyObject<'_, '_> for Threads {
-    type Error = PyErr;
+/// Types of arguments with their names, and how they are read.
+macro_rules! arguments {
+    ($($(#[$doc:meta])* $type:ident($of:ty) = $read:expr;)*) => {$(
+        $(#[$doc])*
+        pub(crate) struct $type(pub(crate) $of);
 
-    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        let threads = whole("threads", 1, &value)?;
-        Ok(Self(usize::try_from(threads).ok().and_then(NonZeroUsize::new).unwrap_or(NonZeroUsize::MAX)))
-    }
-}
+        impl FromPyObject<'_, '_> for $type {
+            type Error = PyErr;
 
-impl FromPyObject<'_, '_> for Length {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        text("duration", "a text with a unit such as \"20 s\"", &value).map(Self)
-    }
-}
-
-impl FromPyObject<'_, '_> for Policy {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        if value.is_none() {
-            return Ok(Self("none".to_owned()));
+            fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+                let read: fn(&Bound<'_, PyAny>) -> PyResult<$of> = $read;
+                read(&value).map(Self)
+            }
         }
-        text("policy", "a name such as \"cake\", a file, or None", &value).map(Self)
-    }
+    )*};
+}
+
+arguments! {
+    /// `seed`: that of every random stream.
+    #[derive(Clone, Copy)]
+    Seed(u64) = |value| whole("seed", 0, value);
+    /// `seeds`: a number of runs of each point or row.
+    #[derive(Clone, Copy)]
+    SeedCount(u64) = |value| whole("seeds", 1, value);
+    /// `count`: a number of points or values.
+    Count(usize) = |value| whole("count", 1, value).map(|count| usize::try_from(count).unwrap_or(usize::MAX));
+    /// `connection`: its number in a capture.
+    ConnectionNumber(u64) = |value| whole("connection", 1, value);
+    /// `threads`: simulations at once.
+    Threads(NonZeroUsize) = |value| {
+        let threads = whole("threads", 1, value)?;
+        Ok(usize::try_from(threads).ok().and_then(NonZeroUsize::new).unwrap_or(NonZeroUsize::MAX))
+    };
+    /// `duration`: simulated time, as text.
+    Length(String) = |value| quantity("duration", "a text with a unit such as \"20 s\"", value);
+    /// `memory`: a size, as text.
+    MemorySize(String) = |value| quantity("memory", "a size such as \"4 GiB\"", value);
+    /// `policy`: its name or file.
+    Policy(String) = |value| {
+        let named = || text("policy", "a name such as \"cake\", a file, or None", value);
+        if value.is_none() { Ok("none".to_owned()) } else { named() }
+    };
+    /// `progress`: a function of the share that is done, made of what Python takes for it.
+    Told(Option<Py<PyAny>>) = |value| {
+        let callback = value.py().import("lastmile._progress")?.getattr("callback")?.call1((value,))?;
+        Ok((!callback.is_none()).then(|| callback.unbind()))
+    };
+    /// `key`: of a scenario or a study.
+    Key(String) = |value| text("key", "a text such as \"access.up.rate\"", value);
+    /// `measure`: of a study.
+    Measure(String) = |value| text("measure", A_TEXT, value);
+    /// `measures`: several of them.
+    Measures(String) = |value| text("measures", "texts", value);
+    /// `series`: several of them.
+    SeriesNames(String) = |value| text("series", "texts", value);
+    /// `tables`: published ones.
+    Tables(String) = |value| text("tables", "texts such as \"phanse2000/5.2\"", value);
+    /// `name`: of a column, a series, a line or a scenario.
+    Name(String) = |value| text("name", A_TEXT, value);
+    /// `home`: of the library.
+    Home(String) = |value| text("home", A_TEXT, value);
+    /// `entity`: of a series.
+    Entity(String) = |value| text("entity", A_TEXT, value);
+    /// `flow`: by its name.
+    Flow(String) = |value| text("flow", A_TEXT, value);
+    /// `text`: that of a scenario.
+    ScenarioText(String) = |value| text("text", "that of a scenario", value);
+    /// `link`: an encapsulation.
+    Link(String) = |value| text("link", "the name of an encapsulation", value);
+    /// `codec`: of calls.
+    CodecName(String) = |value| text("codec", A_TEXT, value);
+    /// `group_by`: a property of connections.
+    Grouping(String) = |value| text("group_by", "\"port\", \"dscp\" or \"prefix/BITS\"", value);
+    /// `direction`: true for `up`, which is from the side that opened the connection.
+    IsUp(bool) = |value| match text("direction", "\"up\" or \"down\"", value)?.as_str() {
+        "up" => Ok(true),
+        "down" => Ok(false),
+        other => Err(PyValueError::new_err(format!("direction: up or down, and not {other:?}"))),
+    };
+    /// `path`: of a file.
+    FilePath(PathBuf) = |value| path("path", value);
+    /// `files`: captures, or folders of results.
+    Files(PathBuf) = |value| path("files", value);
+    /// `folder`: of a study or of results.
+    Folder(PathBuf) = |value| path("folder", value);
 }

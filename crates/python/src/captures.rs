@@ -14,11 +14,12 @@ use lastmile_results::captured::PANELS;
 use lastmile_results::json;
 use lastmile_studies::Error;
 use lastmile_studies::captures::{Capture, GroupBy, Tap, Wanted, document, is_one};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyCapsule;
 
+use crate::arguments::{ConnectionNumber, Files, Grouping, IsUp};
 use crate::error;
 use crate::series::{floats, stream};
 use crate::value::parsed;
@@ -53,16 +54,18 @@ pub(crate) struct Packets {
 #[pyo3(signature = (*files, group_by = None, packets = false))]
 pub(crate) fn analyse(
     py: Python<'_>,
-    files: Vec<PathBuf>,
-    group_by: Option<&str>,
+    files: Vec<Files>,
+    group_by: Option<Grouping>,
     packets: bool,
 ) -> PyResult<Analysis> {
     if files.is_empty() {
         return Err(PyValueError::new_err("files: at least one capture, or a folder of results"));
     }
-    let group_by = group_by.map(GroupBy::parse).transpose().map_err(PyValueError::new_err)?;
+    let files: Vec<PathBuf> = files.into_iter().map(|Files(path)| path).collect();
+    let group_by = group_by.map(|Grouping(text)| GroupBy::parse(&text)).transpose();
+    let group_by = group_by.map_err(|wrong| PyValueError::new_err(format!("group_by: {wrong}")))?;
     if packets && files.len() != 1 {
-        return Err(PyValueError::new_err("packets are kept of one capture only"));
+        return Err(PyValueError::new_err("packets: they are kept of one capture only"));
     }
     let mut columns = packets.then(Columns::default);
     let read = py.detach(|| -> Result<Vec<Capture>, Error> {
@@ -205,8 +208,13 @@ impl Packets {
     /// >>> times, offsets, octets, again = packets.data(1, "up")
     /// >>> len(times) == len(octets) > 0
     /// True
-    fn data<'py>(&self, py: Python<'py>, connection: i32, direction: &str) -> PyResult<[Bound<'py, PyAny>; 4]> {
-        let sent = self.rows(connection, is_up(direction)?);
+    fn data<'py>(
+        &self,
+        py: Python<'py>,
+        connection: ConnectionNumber,
+        direction: IsUp,
+    ) -> PyResult<[Bound<'py, PyAny>; 4]> {
+        let sent = self.rows(&connection, direction.0)?;
         let (payload, offset) = (self.column::<UInt16Type>("payload_bytes"), self.column::<Int64Type>("offset_bytes"));
         let again = self.batch["retransmission"].as_dictionary::<Int8Type>();
         let rows: Vec<usize> = sent.filter(|row| payload.value(*row) > 0 && offset.is_valid(*row)).collect();
@@ -226,9 +234,14 @@ impl Packets {
     /// >>> times, acks = packets.acks(1, "up")
     /// >>> max(acks) > 0
     /// True
-    fn acks<'py>(&self, py: Python<'py>, connection: i32, direction: &str) -> PyResult<[Bound<'py, PyAny>; 2]> {
+    fn acks<'py>(
+        &self,
+        py: Python<'py>,
+        connection: ConnectionNumber,
+        direction: IsUp,
+    ) -> PyResult<[Bound<'py, PyAny>; 2]> {
         let ack = self.column::<Int64Type>("ack_bytes");
-        let rows: Vec<usize> = self.rows(connection, !is_up(direction)?).filter(|row| ack.is_valid(*row)).collect();
+        let rows: Vec<usize> = self.rows(&connection, !direction.0)?.filter(|row| ack.is_valid(*row)).collect();
         Ok([self.times(py, &rows)?, floats(py, rows.iter().map(|row| whole(ack.value(*row))))?])
     }
 
@@ -247,24 +260,20 @@ impl Packets {
     }
 
     /// The rows of packets from one side of a connection.
-    fn rows(&self, connection: i32, from_opener: bool) -> impl Iterator<Item = usize> + '_ {
+    fn rows(&self, wanted: &ConnectionNumber, from_opener: bool) -> PyResult<impl Iterator<Item = usize> + '_> {
         let (numbers, opener) = (self.column::<Int32Type>("connection"), self.batch["from_opener"].as_boolean());
-        (0..self.batch.num_rows())
-            .filter(move |row| numbers.value(*row) == connection && opener.value(*row) == from_opener)
+        let most = numbers.values().iter().copied().max().unwrap_or(0);
+        let connection = i32::try_from(wanted.0).ok().filter(|number| *number <= most);
+        let connection = connection.ok_or_else(|| {
+            PyKeyError::new_err(format!("no connection {}: there are {most}, numbered from 1 on", wanted.0))
+        })?;
+        let is_of = move |row: &usize| numbers.value(*row) == connection && opener.value(*row) == from_opener;
+        Ok((0..self.batch.num_rows()).filter(is_of))
     }
 
     fn times<'py>(&self, py: Python<'py>, rows: &[usize]) -> PyResult<Bound<'py, PyAny>> {
         let times = self.column::<Int64Type>("time_ns");
         floats(py, rows.iter().map(|row| whole(times.value(*row)) / 1e9))
-    }
-}
-
-/// True for `up`: data from the side that opened the connection.
-fn is_up(direction: &str) -> PyResult<bool> {
-    match direction {
-        "up" => Ok(true),
-        "down" => Ok(false),
-        other => Err(PyValueError::new_err(format!("a direction is up or down, and not {other:?}"))),
     }
 }
 

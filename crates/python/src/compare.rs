@@ -1,7 +1,6 @@
 //! Comparisons: runs on all cores, without the interpreter's lock.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use lastmile_results::seeds::Seeded;
@@ -17,7 +16,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
-use crate::arguments::{Length, Policy, Seed, SeedCount, Threads};
+use crate::arguments::{FilePath, Length, MemorySize, Policy, Seed, SeedCount, SeriesNames, Threads};
 use crate::attend::{Attendant, Shared, Worker};
 use crate::error;
 use crate::run::{self, Run, drawing};
@@ -41,7 +40,7 @@ pub(crate) struct Comparison {
 #[pyfunction]
 #[pyo3(signature = (
     scenario, /, *, policy = None, vary = None, seed = None, seeds = None, duration = None, threads = None,
-    progress = None, memory = "4 GiB"
+    progress = None, memory
 ))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(crate) fn compare(
@@ -54,11 +53,11 @@ pub(crate) fn compare(
     duration: Option<Length>,
     threads: Option<Threads>,
     progress: Option<Py<PyAny>>,
-    memory: &str,
+    memory: MemorySize,
 ) -> PyResult<Comparison> {
     let scenario = scenario.scenario(py)?;
     let source = &scenario.get().source;
-    let memory = run::memory(memory)?;
+    let memory = run::memory(&memory)?;
     let choice = Choice {
         common: run::overrides(scenario.get(), seed, duration.as_ref(), None)?,
         policies: policy.into_iter().flatten().map(|Policy(name)| name).collect(),
@@ -212,7 +211,7 @@ impl Comparison {
     /// >>> comparison.svg("rtt_s")[:4]
     /// '<svg'
     #[pyo3(signature = (*series))]
-    fn svg(&self, py: Python<'_>, series: Vec<String>) -> PyResult<String> {
+    fn svg(&self, py: Python<'_>, series: Vec<SeriesNames>) -> PyResult<String> {
         let runs: Vec<_> = self.compared.runs().cloned().collect();
         py.detach(|| drawing(&runs, &series))
     }
@@ -223,8 +222,8 @@ impl Comparison {
     /// >>> line = lm.line("adsl2plus-12-1", home="single")
     /// >>> comparison = lm.compare(line, policy=[None, "cake"], duration="2 s")
     /// >>> comparison.save("report.html")
-    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| write::write_comparison(&path, &self.compared.comparison))
+    fn save(&self, py: Python<'_>, path: FilePath) -> PyResult<()> {
+        py.detach(|| write::write_comparison(&path.0, &self.compared.comparison))
             .map_err(|error| error::not_written(&error.path, &error.source))
     }
 

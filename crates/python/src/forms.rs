@@ -14,6 +14,7 @@ use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::arguments::{CodecName, Link};
 use crate::error;
 
 type Floats = PyBuffer<f64>;
@@ -91,7 +92,8 @@ fn float(value: u64) -> f64 {
 }
 
 /// The link layer of this name.
-fn link(py: Python<'_>, name: &str) -> PyResult<LinkLayer> {
+fn link(py: Python<'_>, name: &Link) -> PyResult<LinkLayer> {
+    let name = &*name.0;
     LinkLayer::from_name(name).ok_or_else(|| {
         let hint = did_you_mean(name, PRESETS.iter().flat_map(Preset::names));
         let hint = hint.unwrap_or_else(|| "lastmile.linklayer.presets() has all names".to_owned());
@@ -118,29 +120,29 @@ pub(crate) fn presets() -> Vec<(&'static str, i32, String, Vec<&'static str>, &'
 
 /// Bytes on the wire of IP packets.
 #[pyfunction]
-pub(crate) fn on_wire(py: Python<'_>, name: &str, sizes: Floats, out: Floats) -> PyResult<()> {
-    let link = link(py, name)?;
+pub(crate) fn on_wire(py: Python<'_>, name: Link, sizes: Floats, out: Floats) -> PyResult<()> {
+    let link = link(py, &name)?;
     each(py, [&sizes], [&out], |[bytes]| Some([float(link.on_wire(size(bytes)?).as_u64())]))
 }
 
 /// IP bytes for each byte on the wire.
 #[pyfunction]
-pub(crate) fn efficiency(py: Python<'_>, name: &str, sizes: Floats, out: Floats) -> PyResult<()> {
-    let link = link(py, name)?;
+pub(crate) fn efficiency(py: Python<'_>, name: Link, sizes: Floats, out: Floats) -> PyResult<()> {
+    let link = link(py, &name)?;
     each(py, [&sizes], [&out], |[bytes]| Some([link.efficiency(size(bytes)?)]))
 }
 
 /// Cells of IP packets.
 #[pyfunction]
-pub(crate) fn cells(py: Python<'_>, name: &str, sizes: Floats, out: Floats) -> PyResult<()> {
-    let link = link(py, name)?;
+pub(crate) fn cells(py: Python<'_>, name: Link, sizes: Floats, out: Floats) -> PyResult<()> {
+    let link = link(py, &name)?;
     each(py, [&sizes], [&out], |[bytes]| Some([float(link.cells(size(bytes)?)?.as_u64())]))
 }
 
 /// The largest IP packet in a number of cells.
 #[pyfunction]
-pub(crate) fn largest_ip(py: Python<'_>, name: &str, numbers: Floats, out: Floats) -> PyResult<()> {
-    let link = link(py, name)?;
+pub(crate) fn largest_ip(py: Python<'_>, name: Link, numbers: Floats, out: Floats) -> PyResult<()> {
+    let link = link(py, &name)?;
     each(py, [&numbers], [&out], |[cells]| {
         Some([float(link.largest_ip_in_cells(CellCount::new(count(cells)?))?.as_u64().min(65_535))])
     })
@@ -149,8 +151,8 @@ pub(crate) fn largest_ip(py: Python<'_>, name: &str, numbers: Floats, out: Float
 /// k, the share of the downstream, the goodput and the ACKs a second of a download.
 #[pyfunction]
 #[pyo3(signature = (name, inputs, outs))]
-pub(crate) fn asymmetry(py: Python<'_>, name: &str, inputs: [Floats; 5], outs: [Floats; 4]) -> PyResult<()> {
-    let link = link(py, name)?;
+pub(crate) fn asymmetry(py: Python<'_>, name: Link, inputs: [Floats; 5], outs: [Floats; 4]) -> PyResult<()> {
+    let link = link(py, &name)?;
     let [down, up, data, ack, per_ack] = &inputs;
     each(py, [down, up, data, ack, per_ack], outs.each_ref(), |[down, up, data, ack, per_ack]| {
         let (data, ack) = (size(data)?, size(ack)?);
@@ -173,8 +175,8 @@ pub(crate) fn asymmetry(py: Python<'_>, name: &str, inputs: [Floats; 5], outs: [
 /// ACKs a second, and their rate on the wire, of a download that fills the line.
 #[pyfunction]
 #[pyo3(signature = (name, inputs, outs))]
-pub(crate) fn ack_rate(py: Python<'_>, name: &str, inputs: [Floats; 4], outs: [Floats; 2]) -> PyResult<()> {
-    let link = link(py, name)?;
+pub(crate) fn ack_rate(py: Python<'_>, name: Link, inputs: [Floats; 4], outs: [Floats; 2]) -> PyResult<()> {
+    let link = link(py, &name)?;
     let [down, data, ack, per_ack] = &inputs;
     each(py, [down, data, ack, per_ack], outs.each_ref(), |[down, data, ack, per_ack]| {
         let of = ack_form::for_line(bits(down)?, link, size(data)?, link.on_wire(size(ack)?), segments(per_ack)?)?;
@@ -185,8 +187,8 @@ pub(crate) fn ack_rate(py: Python<'_>, name: &str, inputs: [Floats; 4], outs: [F
 /// A, P, F and the bound of the AMP model.
 #[pyfunction]
 #[pyo3(signature = (name, inputs, outs))]
-pub(crate) fn amp(py: Python<'_>, name: &str, inputs: [Floats; 5], outs: [Floats; 4]) -> PyResult<()> {
-    let link = link(py, name)?;
+pub(crate) fn amp(py: Python<'_>, name: Link, inputs: [Floats; 5], outs: [Floats; 4]) -> PyResult<()> {
+    let link = link(py, &name)?;
     let [down, up, data, ack, per_ack] = &inputs;
     each(py, [down, up, data, ack, per_ack], outs.each_ref(), |[down, up, data, ack, per_ack]| {
         let line = amp_form::Line {
@@ -216,8 +218,8 @@ pub(crate) fn grant_bound(py: Python<'_>, inputs: [Floats; 4], out: Floats) -> P
 /// Seconds that packets take on the wire.
 #[pyfunction]
 #[pyo3(signature = (name, inputs, out))]
-pub(crate) fn wait_behind(py: Python<'_>, name: &str, inputs: [Floats; 3], out: Floats) -> PyResult<()> {
-    let link = link(py, name)?;
+pub(crate) fn wait_behind(py: Python<'_>, name: Link, inputs: [Floats; 3], out: Floats) -> PyResult<()> {
+    let link = link(py, &name)?;
     let [rate, packets, sizes] = &inputs;
     each(py, [rate, packets, sizes], [&out], |[rate, packets, bytes]| {
         Some([delay::wait_behind(bits(rate)?, link, count(packets)?, size(bytes)?).as_secs_f64()])
@@ -226,10 +228,11 @@ pub(crate) fn wait_behind(py: Python<'_>, name: &str, inputs: [Floats; 3], out: 
 
 /// The transmission rating factor R of calls.
 #[pyfunction]
-pub(crate) fn r_factor(py: Python<'_>, codec: &str, inputs: [Floats; 3], out: Floats) -> PyResult<()> {
-    let codec = Codec::named(codec).ok_or_else(|| {
+pub(crate) fn r_factor(py: Python<'_>, codec: CodecName, inputs: [Floats; 3], out: Floats) -> PyResult<()> {
+    let CodecName(codec) = codec;
+    let codec = Codec::named(&codec).ok_or_else(|| {
         let names = Codec::ALL.map(|codec| codec.name).join(", ");
-        PyValueError::new_err(format!("unknown codec {codec:?}: there are {names}"))
+        PyValueError::new_err(format!("codec: unknown {codec:?}: there are {names}"))
     })?;
     let [delays, losses, bursts] = &inputs;
     each(py, [delays, losses, bursts], [&out], |[delay_s, loss, burst_ratio]| {

@@ -13,7 +13,7 @@ use lastmile_studies::parallel::in_order_attended;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use crate::arguments::Threads;
+use crate::arguments::{Tables, Threads};
 use crate::attend::Attendant;
 use crate::error;
 use crate::value::parsed;
@@ -35,11 +35,12 @@ pub(crate) struct Reproduction {
 #[pyo3(signature = (*tables, threads = None, progress = None))]
 pub(crate) fn reproduce(
     py: Python<'_>,
-    tables: Vec<String>,
+    tables: Vec<Tables>,
     threads: Option<Threads>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Reproduction> {
     let threads = threads.map(|Threads(count)| count);
+    let tables: Vec<String> = tables.into_iter().map(|Tables(name)| name).collect();
     let wrong = |message: &dyn std::fmt::Display| error::wrong(py, &format!("error: {message}"), None);
     let publications = publications().map_err(|error| wrong(&error))?;
     let chosen = select(&publications, &tables).map_err(|error| wrong(&error))?;

@@ -17,7 +17,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::arguments::{Length, Policy, Seed};
+use crate::arguments::{Flow, Folder, Length, MemorySize, Policy, Seed, SeriesNames};
 use crate::attend::Attendant;
 use crate::error;
 use crate::scenario::{Given, Scenario};
@@ -68,8 +68,8 @@ pub(crate) fn overrides(
 }
 
 /// The limit of memory that `memory` grants.
-pub(crate) fn memory(text: &str) -> PyResult<Memory> {
-    let size: ByteCount = text.parse().map_err(|wrong| PyValueError::new_err(format!("memory: {wrong}")))?;
+pub(crate) fn memory(size: &MemorySize) -> PyResult<Memory> {
+    let size: ByteCount = size.0.parse().map_err(|wrong| PyValueError::new_err(format!("memory: {wrong}")))?;
     Ok(Memory::new(size, MEMORY))
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn memory(text: &str) -> PyResult<Memory> {
 #[pyfunction]
 #[pyo3(signature = (
     scenario, /, *, seed = None, duration = None, policy = None, queues = None, congestion = None, progress = None,
-    memory = "4 GiB"
+    memory
 ))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(crate) fn run(
@@ -89,11 +89,11 @@ pub(crate) fn run(
     queues: Option<&Bound<'_, PyDict>>,
     congestion: Option<&Bound<'_, PyDict>>,
     progress: Option<Py<PyAny>>,
-    memory: &str,
+    memory: MemorySize,
 ) -> PyResult<Run> {
     let scenario = scenario.scenario(py)?;
     let scenario = scenario.get();
-    let memory = self::memory(memory)?;
+    let memory = self::memory(&memory)?;
     // Other networks than an access line have no policy already.
     let policy = policy.filter(|Policy(name)| name != "none" || scenario.read.access().is_some());
     let variant = Variant::new("", &overrides(scenario, seed, duration.as_ref(), policy.as_ref())?, Vec::new());
@@ -182,12 +182,13 @@ impl Run {
     /// >>> run = lm.run(lm.line("adsl2plus-12-1", home="single"), duration="2 s")
     /// >>> isinstance(run.limits(run.summary["flows"][0]["name"]), str)
     /// True
-    fn limits(&self, flow: &str) -> PyResult<String> {
+    fn limits(&self, flow: Flow) -> PyResult<String> {
+        let Flow(flow) = flow;
         let flows = &self.finished.run.summary.flows;
         let found = flows.iter().find(|known| known.name == flow);
         found.map(|flow| flow.limits.explanation.clone()).ok_or_else(|| {
             let names: Vec<&str> = flows.iter().map(|flow| &*flow.name).collect();
-            let hint = did_you_mean(flow, names.iter().copied());
+            let hint = did_you_mean(&flow, names.iter().copied());
             let hint = hint.unwrap_or_else(|| format!("there are {}", names.join(", ")));
             PyKeyError::new_err(format!("no flow is called {flow:?}: {hint}"))
         })
@@ -199,8 +200,8 @@ impl Run {
     /// >>> run = lm.run(lm.line("adsl2plus-12-1", home="single"), duration="2 s")
     /// >>> sorted(path.name for path in run.save("out"))
     /// ['report.html', 'series.parquet', 'summary.json']
-    fn save(&self, py: Python<'_>, folder: PathBuf) -> PyResult<Vec<PathBuf>> {
-        py.detach(|| write::write_all(&folder, &self.finished.run))
+    fn save(&self, py: Python<'_>, folder: Folder) -> PyResult<Vec<PathBuf>> {
+        py.detach(|| write::write_all(&folder.0, &self.finished.run))
             .map_err(|error| error::not_written(&error.path, &error.source))
     }
 
@@ -221,7 +222,7 @@ impl Run {
     /// >>> run.svg("goodput_bps", "rtt_s")[:4]
     /// '<svg'
     #[pyo3(signature = (*series))]
-    fn svg(&self, py: Python<'_>, series: Vec<String>) -> PyResult<String> {
+    fn svg(&self, py: Python<'_>, series: Vec<SeriesNames>) -> PyResult<String> {
         py.detach(|| drawing(std::slice::from_ref(&self.finished.run), &series))
     }
 
@@ -295,17 +296,17 @@ pub(crate) fn run_of_parts(
 }
 
 /// The panels of the named series of several runs, or of all.
-pub(crate) fn drawing(runs: &[lastmile_results::Run], names: &[String]) -> PyResult<String> {
+pub(crate) fn drawing(runs: &[lastmile_results::Run], names: &[SeriesNames]) -> PyResult<String> {
+    let names: Vec<&str> = names.iter().map(|SeriesNames(name)| name.as_str()).collect();
     let available: Vec<&str> = report::panels_of(runs).into_iter().map(|(series, _)| series).collect();
     if available.is_empty() {
         return Err(no_samples());
     }
-    if let Some(unknown) = names.iter().find(|name| !available.contains(&name.as_str())) {
+    if let Some(unknown) = names.iter().find(|name| !available.contains(name)) {
         let hint = did_you_mean(unknown, available.iter().copied());
         let hint = hint.unwrap_or_else(|| format!("there are {}", available.join(", ")));
         return Err(PyValueError::new_err(format!("series: no panel shows {unknown:?}: {hint}")));
     }
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     Ok(report::figure(runs, if names.is_empty() { &available } else { &names }))
 }
 

@@ -11,6 +11,7 @@ use lastmile_studies::variant::pairs;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
+use crate::arguments::{FilePath, Home, Key, Name, ScenarioText};
 use crate::error;
 use crate::value;
 
@@ -93,7 +94,7 @@ impl<'py> FromPyObject<'_, 'py> for Given<'py> {
         }
         let not_a_path = |_| {
             let kind = object.get_type();
-            PyTypeError::new_err(format!("a Scenario or the path of a file, and not {kind}"))
+            PyTypeError::new_err(format!("scenario: a Scenario or the path of a file, and not {kind}"))
         };
         object.extract().map(Self::File).map_err(not_a_path)
     }
@@ -172,7 +173,8 @@ impl Scenario {
     /// >>> line = lm.line("adsl2plus-12-1", home="single")
     /// >>> line.set("access.up.rate", "2 Mbit/s").set("seed", 7).overrides
     /// ['access.up.rate=2 Mbit/s', 'seed=7']
-    fn set(&self, py: Python<'_>, key: &str, value: &Bound<'_, PyAny>) -> PyResult<Self> {
+    fn set(&self, py: Python<'_>, key: Key, value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let Key(key) = key;
         let set = Override::set(&format!("{key}={}", value::of_key(value)?));
         let overrides = self.source.overrides.iter().cloned().chain([set]).collect();
         Self::of_source(py, Source { overrides, ..self.source.clone() })
@@ -230,27 +232,28 @@ pub(crate) fn scenario_of_parts(
 /// The scenario in a file.
 #[pyfunction]
 #[pyo3(signature = (path, /))]
-pub(crate) fn load(py: Python<'_>, path: PathBuf) -> PyResult<Scenario> {
-    Scenario::of_file(py, &path)
+pub(crate) fn load(py: Python<'_>, path: FilePath) -> PyResult<Scenario> {
+    Scenario::of_file(py, &path.0)
 }
 
 /// The scenario in a text.
 #[pyfunction]
-#[pyo3(signature = (text, /, name = "scenario"))]
-pub(crate) fn loads(py: Python<'_>, text: String, name: &str) -> PyResult<Scenario> {
-    Scenario::of_text(py, name.to_owned(), None, text)
+#[pyo3(signature = (text, /, name))]
+pub(crate) fn loads(py: Python<'_>, text: ScenarioText, name: Name) -> PyResult<Scenario> {
+    Scenario::of_text(py, name.0, None, text.0)
 }
 
 /// The scenario of a line and a home of the library.
 #[pyfunction]
-#[pyo3(signature = (name, /, home = "family"))]
-pub(crate) fn line(py: Python<'_>, name: &str, home: &str) -> PyResult<Scenario> {
+#[pyo3(signature = (name, /, home))]
+pub(crate) fn line(py: Python<'_>, name: Name, home: Home) -> PyResult<Scenario> {
+    let (Name(name), Home(home)) = (name, home);
     let unknown = |unknown: Unknown| {
         let hint = unknown.hint();
         error::wrong(py, &format!("error: {unknown}\nhint: {hint}"), Some(&hint))
     };
-    let line = lastmile_library::line(name).map_err(unknown)?;
-    let home = lastmile_library::home(home).map_err(unknown)?;
+    let line = lastmile_library::line(&name).map_err(unknown)?;
+    let home = lastmile_library::home(&home).map_err(unknown)?;
     Scenario::of_text(py, format!("{name}.toml"), None, line.with(&home).text)
 }
 

@@ -16,6 +16,8 @@ use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule};
 
+use crate::arguments::{Entity, Name};
+
 /// The most rows of a batch.
 const ROWS: usize = 1 << 20;
 /// The name of the capsule.
@@ -83,10 +85,10 @@ impl Series {
     fn samples<'py>(
         &self,
         py: Python<'py>,
-        name: &str,
-        entity: &str,
+        name: Name,
+        entity: Entity,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-        let points = &self.find(name, entity)?.points;
+        let points = &self.find(&name.0, &entity.0)?.points;
         Ok((floats(py, points.iter().map(|point| point.0))?, floats(py, points.iter().map(|point| point.1))?))
     }
 

@@ -11,10 +11,12 @@ use lastmile_scenario::{Override, Report, Scenario as Checked};
 use lastmile_studies::Input;
 use lastmile_studies::memory::Memory;
 use lastmile_studies::study::address::ENGINE;
-use lastmile_studies::study::check::check;
+use lastmile_studies::study::check::{check, check_values};
 use lastmile_studies::study::folder::carry_out;
 use lastmile_studies::study::journal::{Record, about_other};
-use lastmile_studies::study::plan::{Ended, Failure, Means, Pair, Places, Progress, Seeds, Study as Planned, Until};
+use lastmile_studies::study::plan::{
+    Ended, Failure, Load, Means, Pair, Places, Progress, Seeds, Study as Planned, Until,
+};
 use lastmile_studies::study::space::{Range, Space as Points};
 use lastmile_studies::study::{Described, Store};
 use lastmile_studies::variant::pairs;
@@ -22,13 +24,16 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyMapping;
 
-use crate::arguments::{Length, SeedCount, Threads};
+use crate::arguments::{Count, FilePath, Folder, Length, MemorySize, Seed, SeedCount, Threads, Told};
 use crate::attend::Attendant;
 use crate::error;
 use crate::run;
 use crate::scenario::{Given, Scenario, Source};
 use crate::table::Table;
 use crate::value;
+
+/// The usual limit of memory.
+const MEMORY: &str = "4 GiB";
 
 /// Points of a space of parameters.
 ///
@@ -88,21 +93,21 @@ pub(crate) fn paired(py: Python<'_>, axes: &Bound<'_, PyMapping>) -> PyResult<Sp
 #[pyfunction]
 pub(crate) fn latin(
     py: Python<'_>,
-    count: usize,
+    count: Count,
     ranges: Vec<(String, String, String, bool)>,
-    seed: u64,
+    seed: Seed,
 ) -> PyResult<Space> {
     let range = |(key, low, high, is_log): (String, String, String, bool)| Ok((key, Range::new(&low, &high, is_log)?));
     let ranges = ranges.into_iter().map(range).collect::<Result<Vec<_>, _>>();
-    let space = ranges.and_then(|ranges| Points::latin(ranges, count, seed));
+    let space = ranges.and_then(|ranges| Points::latin(ranges, count.0, seed.0));
     space.map(Space).map_err(|wrong| error::of_error(py, &wrong))
 }
 
 /// Values from one end to the other.
 #[pyfunction]
-pub(crate) fn steps(py: Python<'_>, low: &str, high: &str, count: usize, is_log: bool) -> PyResult<Vec<String>> {
+pub(crate) fn steps(py: Python<'_>, low: &str, high: &str, count: Count, is_log: bool) -> PyResult<Vec<String>> {
     let range = Range::new(low, high, is_log).map_err(|wrong| error::of_error(py, &wrong))?;
-    Ok(range.steps(count))
+    Ok(range.steps(count.0))
 }
 
 /// A study of a scenario.
@@ -129,14 +134,15 @@ pub(crate) fn study(
     if duration.is_some() && space.get().0.keys.iter().any(|key| key == "duration") {
         return Err(PyValueError::new_err("space and duration set one key, duration: leave one of them out"));
     }
-    // A wrong duration is refused now, and not by the first run.
-    run::overrides(scenario.get(), None, duration.as_ref(), None)?;
-    Ok(Study { scenario: scenario.unbind(), space: space.unbind(), seeds, duration, file: None })
+    let study = Study { scenario: scenario.unbind(), space: space.unbind(), seeds, duration, file: None };
+    study.check_values(py)?;
+    Ok(study)
 }
 
 /// The study of a file.
 #[pyfunction]
-pub(crate) fn study_file(py: Python<'_>, path: PathBuf) -> PyResult<Study> {
+pub(crate) fn study_file(py: Python<'_>, path: FilePath) -> PyResult<Study> {
+    let FilePath(path) = path;
     let name = path.display().to_string();
     let text = file::read(&path, Reading::Once).map_err(|problem| {
         let place = Place::WholeFile { name: name.clone() };
@@ -166,7 +172,7 @@ pub(crate) fn work(
     keys: Vec<String>,
     runs: Vec<(Vec<String>, u64)>,
     folder: PathBuf,
-    memory: &str,
+    memory: MemorySize,
     engine: &str,
 ) -> PyResult<usize> {
     if engine != ENGINE {
@@ -175,7 +181,7 @@ pub(crate) fn work(
         return Err(PyRuntimeError::new_err(message));
     }
     let (name, file, text, set) = scenario;
-    let memory = run::memory(memory)?;
+    let memory = run::memory(&memory)?;
     let store = Store::open(&folder).map_err(|error| error::not_written(&folder, &error))?;
     let input = Input { file, text: Some(text.clone()) };
     let common: Vec<Override> = set.iter().map(|pair| Override::set(pair)).collect();
@@ -268,8 +274,8 @@ impl Study {
 
     /// Simulates all runs that the folder does not have, and returns the table of all.
     ///
-    /// The folder then has the table as table.parquet, and a page of it as report.html. `progress` is a function of the
-    /// share that is done.
+    /// The folder then has the table as table.parquet, and a page of it as report.html. `progress` is
+    /// `True` for a bar on standard error, or a function of the share that is done.
     /// `client` is a client of Dask, or the address of its scheduler: the runs then are on this cluster, whose workers
     /// must have the folder, too.
     ///
@@ -278,24 +284,29 @@ impl Study {
     /// >>> study = lm.study(line, {"access.policy": [None, "cake"]}, seeds=2, duration="2 s")
     /// >>> len(study.run("out/study"))
     /// 4
-    #[pyo3(signature = (folder, *, threads = None, progress = None, memory = "4 GiB", client = None))]
+    #[pyo3(
+        signature = (folder, *, threads = None, progress = None, memory = MemorySize(MEMORY.to_owned()), client = None),
+        text_signature = "($self, folder, *, threads=None, progress=None, memory='4 GiB', client=None)"
+    )]
     fn run(
         slf: &Bound<'_, Self>,
-        folder: PathBuf,
+        folder: Folder,
         threads: Option<Threads>,
-        progress: Option<Py<PyAny>>,
-        memory: &str,
+        progress: Option<Told>,
+        memory: MemorySize,
         client: Option<Py<PyAny>>,
     ) -> PyResult<Table> {
         let (py, study) = (slf.py(), slf.get());
+        let Folder(folder) = folder;
+        let progress = progress.and_then(|Told(callback)| callback);
         let threads = threads.map(|Threads(count)| count);
-        let limit = run::memory(memory)?;
+        let limit = run::memory(&memory)?;
         let store = Store::open(&folder).map_err(|error| error::not_written(&folder, &error))?;
         study.check(py, &store, (&limit, threads))?;
         if let Some(client) = client {
             let cluster = py.import("lastmile._cluster")?;
             let folder = std::path::absolute(&folder).map_err(|error| PyOSError::new_err(error.to_string()))?;
-            let (progress, memory) = (&progress, memory.to_owned());
+            let (progress, memory) = (&progress, memory.0);
             cluster.getattr("carry_out")?.call1((slf, folder, client, progress, memory))?;
         }
         let mut attendant = Attendant::new(progress);
@@ -328,7 +339,7 @@ impl Study {
     /// >>> study = lm.study(line, {"access.policy": [None, "cake"]}, seeds=2, duration="2 s")
     /// >>> study.status("out/empty")
     /// (0, 4)
-    fn status(&self, py: Python<'_>, folder: PathBuf) -> PyResult<(usize, usize)> {
+    fn status(&self, py: Python<'_>, folder: Folder) -> PyResult<(usize, usize)> {
         let (done, of, _) = self.missing(py, folder)?;
         Ok((done, of))
     }
@@ -341,7 +352,8 @@ impl Study {
     /// >>> study = lm.study(line, {"access.policy": [None, "cake"]}, seeds=2, duration="2 s")
     /// >>> study.missing("out/empty")
     /// (0, 4, [(0, 1), (1, 1), (0, 2), (1, 2)])
-    fn missing(&self, py: Python<'_>, folder: PathBuf) -> PyResult<(usize, usize, Vec<Pair>)> {
+    fn missing(&self, py: Python<'_>, folder: Folder) -> PyResult<(usize, usize, Vec<Pair>)> {
+        let Folder(folder) = folder;
         let store = Store::open(&folder).map_err(|error| error::not_written(&folder, &error))?;
         let mut attendant = Attendant::new(None);
         let limit = Memory::unlimited();
@@ -383,12 +395,10 @@ impl Study {
 
 impl Study {
     /// Calls `of` with the study as the crate below has it, without the interpreter's lock.
-    fn with<T: Send>(
+    fn planned<T: Send>(
         &self,
         py: Python<'_>,
-        store: &Store,
-        (memory, threads): (&Memory, Option<NonZeroUsize>),
-        of: impl FnOnce(&Planned<'_>, Means<'_>, &AtomicBool) -> T + Send,
+        of: impl FnOnce(&Planned<'_>, &Load<'_>, &AtomicBool) -> T + Send,
     ) -> PyResult<T> {
         let scenario = self.scenario.get();
         let common = run::overrides(scenario, None, self.duration.as_ref(), None)?;
@@ -398,8 +408,28 @@ impl Study {
         let space = &self.space.bind(py).get().0;
         let planned = Planned { input: &source.input, common: &common, space, places, seeds: &self.seeds };
         let load = |overrides: &[Override]| source.read(overrides);
-        let is_over_now = || is_over.load(Ordering::Relaxed);
-        Ok(py.detach(|| of(&planned, Means { load: &load, store, memory, threads, is_over: &is_over_now }, &is_over)))
+        Ok(py.detach(|| of(&planned, &load, &is_over)))
+    }
+
+    /// As `planned`, with the folder, memory and threads.
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        store: &Store,
+        (memory, threads): (&Memory, Option<NonZeroUsize>),
+        of: impl FnOnce(&Planned<'_>, Means<'_>, &AtomicBool) -> T + Send,
+    ) -> PyResult<T> {
+        self.planned(py, |planned, load, is_over| {
+            let is_over_now = || is_over.load(Ordering::Relaxed);
+            of(planned, Means { load, store, memory, threads, is_over: &is_over_now }, is_over)
+        })
+    }
+
+    /// Reads every value of each key: a wrong one is refused now, and not by the first run.
+    fn check_values(&self, py: Python<'_>) -> PyResult<()> {
+        let mut attendant = Attendant::new(None);
+        let ended = self.planned(py, |planned, load, _| check_values(planned, load, &mut |_| attendant.look()))?;
+        ended.map_err(|ended| exception(py, ended))
     }
 
     /// Reads every point before the first run.

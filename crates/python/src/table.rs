@@ -11,9 +11,11 @@ use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
+use crate::arguments::{Key, Measure, Measures, Name};
 use crate::error;
 use crate::quantity::numbers;
 use crate::series::stream;
+use crate::value;
 
 /// Columns of the text of a table.
 const WIDTH: u16 = 120;
@@ -78,11 +80,12 @@ impl Table {
     /// >>> study = lm.study(line, {"access.policy": [None, "cake"]}, seeds=2, duration="2 s")
     /// >>> study.run("out/study").column("seed")
     /// [1, 2, 1, 2]
-    fn column(&self, py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
-        if let Some((.., values)) = self.numbers.iter().find(|(_, known, _)| known == name) {
+    fn column(&self, py: Python<'_>, name: Name) -> PyResult<Py<PyAny>> {
+        let Name(name) = name;
+        if let Some((.., values)) = self.numbers.iter().find(|(_, known, _)| *known == name) {
             return Ok(values.into_pyobject(py)?.into_any().unbind());
         }
-        let found = self.rows.columns.iter().find(|(known, _)| known == name);
+        let found = self.rows.columns.iter().find(|(known, _)| *known == name);
         let (_, column) = found.ok_or_else(|| PyKeyError::new_err(format!("no column {name:?}")))?;
         let values = match column {
             Column::Words(values) => values.into_pyobject(py)?,
@@ -100,14 +103,14 @@ impl Table {
     /// >>> study = lm.study(line, {"access.policy": [None, "cake"]}, seeds=2, duration="2 s")
     /// >>> [point for point, mean, ci95, seeds in study.run("out/study").means("download_bps")]
     /// [['none'], ['cake']]
-    fn means(&self, py: Python<'_>, measure: &str) -> PyResult<Vec<Mean>> {
-        let means = self.rows.estimates(measure).map_err(|wrong| error::of_error(py, &wrong))?;
+    fn means(&self, py: Python<'_>, measure: Measure) -> PyResult<Vec<Mean>> {
+        let means = self.rows.estimates(&measure.0).map_err(|wrong| error::of_error(py, &wrong))?;
         Ok(means.into_iter().map(mean).collect())
     }
 
     /// The difference of a measure between two values of a key, `other - one`, over equal seeds: a paired comparison
-    /// with common random numbers. A row for each combination of the other keys. Values are the texts of the column;
-    /// `None` is `none`.
+    /// with common random numbers. A row for each combination of the other keys. Values are those that the study
+    /// takes, in any unit; `None` is `none`.
     ///
     /// >>> import lastmile as lm
     /// >>> line = lm.line("adsl2plus-12-1", home="single")
@@ -118,13 +121,14 @@ impl Table {
     fn paired(
         &self,
         py: Python<'_>,
-        measure: &str,
-        key: &str,
-        one: Option<&str>,
-        other: Option<&str>,
+        measure: Measure,
+        key: Key,
+        one: &Bound<'_, PyAny>,
+        other: &Bound<'_, PyAny>,
     ) -> PyResult<Vec<Mean>> {
-        let [one, other] = [one, other].map(|value| value.unwrap_or("none"));
-        let means = self.rows.paired(measure, (key, one, other)).map_err(|wrong| error::of_error(py, &wrong))?;
+        let (Measure(measure), Key(key)) = (measure, key);
+        let (one, other) = (value::of_key(one)?, value::of_key(other)?);
+        let means = self.rows.paired(&measure, (&key, &one, &other)).map_err(|wrong| error::of_error(py, &wrong))?;
         Ok(means.into_iter().map(mean).collect())
     }
 
@@ -137,7 +141,8 @@ impl Table {
     /// >>> print(study.run("out/study").text("drops").splitlines()[0].split())
     /// ['access.policy', 'seeds', 'drops']
     #[pyo3(signature = (*measures))]
-    fn text(&self, py: Python<'_>, measures: Vec<String>) -> PyResult<String> {
+    fn text(&self, py: Python<'_>, measures: Vec<Measures>) -> PyResult<String> {
+        let measures: Vec<String> = measures.into_iter().map(|Measures(name)| name).collect();
         let text = means(&self.rows, &measures).map_err(|wrong| error::of_error(py, &wrong))?;
         let text = text.render_within(WIDTH);
         Ok(about_phases(&self.rows).map_or_else(|| text.clone(), |about| format!("{text}\n{about}\n")))

@@ -73,9 +73,7 @@ def test_pages_and_messages_name_the_distribution_and_its_extras() -> None:
     pages = ["README.md", "CHANGELOG.md", *(f"{folder}/**/*" for folder in ("docs", "notebooks", "crates/python"))]
     files = [path for page in pages for path in ROOT.glob(page) if path.suffix in FILES]
     named = [
-        (path.name, *found)
-        for path in files
-        for found in re.findall(r"(lastmile[\w-]*)\[(\w+)\]", path.read_text())
+        (path.name, *found) for path in files for found in re.findall(r"(lastmile[\w-]*)\[(\w+)\]", path.read_text())
     ]
     assert {path for path, *_ in named} >= {"__init__.py", "cluster.py", "python.md", "studies.md", "run.rs"}
     assert all(name == DISTRIBUTION and extra in (extras or []) for _, name, extra in named), named
@@ -95,4 +93,5 @@ def test_an_empty_environment_imports_it() -> None:
         "except ImportError as error: print(error)\n"
     )
     output = subprocess.run([empty / "bin/python", "-I", "-c", code], capture_output=True, text=True)
-    assert (output.returncode, output.stdout) == (0, "plots need matplotlib: pip install 'lastmile-tcp[plot]'\n"), output
+    wanted = (0, "plots need matplotlib: pip install 'lastmile-tcp[plot]'\n")
+    assert (output.returncode, output.stdout) == wanted, output

@@ -85,6 +85,7 @@ def test_a_comparison_shows_itself(download: lm.Scenario, tmp_path: Path) -> Non
     [
         ({"seeds": 0}, "seeds: 0 is no whole number from 1"),
         ({"vary": {"access.up.rate": []}}, "no values of access.up.rate"),
+        ({"policy": []}, "policy: no values"),
         ({"vary": {"access.policy": "cake"}}, r"access.policy: a list of values, and not a text: \['cake'\]"),
     ],
 )

@@ -187,9 +187,8 @@ def test_over_a_network_without_an_access_line_goodput_is_to_be_narrow(tmp_path:
     )
     study = lm.study(network, {"link.0.rate": ["1 Mbit/s"]}, seeds=lm.until(ci=0.000001, at_most=7))
     assert len(study.run(tmp_path)) == 7
-    unknown = lm.study(network, {"link.0.rate": ["1 Mbit/s"]}, seeds=lm.until(ci=0.1, at_most=7, measure="nonsense"))
     with pytest.raises(lm.ScenarioError, match="nonsense"):
-        unknown.run(tmp_path / "other")
+        lm.study(network, {"link.0.rate": ["1 Mbit/s"]}, seeds=lm.until(ci=0.1, at_most=7, measure="nonsense"))
 
 
 def test_a_damaged_run_and_the_table_of_another_study_are_warned_of(download: lm.Scenario, tmp_path: Path) -> None:
@@ -216,9 +215,40 @@ def test_paired_differences_are_narrower_than_means(download: lm.Scenario, tmp_p
         table.paired("download_bps", "seed", "1", "2")
 
 
+def test_numbers_of_a_table_are_values_of_the_next_study(download: lm.Scenario, tmp_path: Path) -> None:
+    numpy = pytest.importorskip("numpy")
+    rates = numpy.geomspace(5e5, 2e6, 4)
+    first = lm.study(download, {"access.up.rate": map(lm.Rate, rates)}, duration="1 s").run(tmp_path)
+    numbers = frame(first)["access.up.rate_bps"]
+    assert numbers.to_list() == [500e3, 793701.0, 1259921.0, 2e6]
+    again = lm.study(download, {"access.up.rate": map(lm.Rate, numbers)}, duration="1 s")
+    assert again.space.points == [[value] for value in first.column("access.up.rate")]
+    # An array has lost the unit, which is known before anything runs.
+    with pytest.raises(lm.ScenarioError, match="500000 bit/s"):
+        lm.study(download, {"access.up.rate": rates})
+
+
+def test_seeds_are_unsigned_and_end(download: lm.Scenario, tmp_path: Path) -> None:
+    first = 2**63 + 5
+    table = lm.study(download.set("seed", first), {"access.policy": [None]}, seeds=2, duration="1 s").run(tmp_path)
+    assert table.column("seed") == [first, first + 1]
+    written = polars.read_parquet(tmp_path / "table.parquet")["seed"]
+    assert written.dtype == polars.UInt64() and written.to_list() == [first, first + 1]
+    last = download.set("seed", 2**64 - 2)
+    assert len(lm.compare(last, policy=[None], seeds=2, duration="1 s").runs) == 2
+    wrong = "seed: 3 seeds from 18446744073709551614 on pass 18446744073709551615, the largest"
+    for make in (
+        lambda: lm.study(last, {"access.policy": [None]}, seeds=3),
+        lambda: lm.study(last, {"access.policy": [None]}, seeds=lm.until(ci=0.1, at_most=3)),
+        lambda: lm.compare(last, policy=[None], seeds=3),
+    ):
+        with pytest.raises(lm.ScenarioError, match=wrong):
+            make()
+
+
 def test_a_wrong_point_is_named(download: lm.Scenario, tmp_path: Path) -> None:
     with pytest.raises(lm.ScenarioError, match="access.up.rate=fast") as caught:
-        lm.study(download, {"access.up.rate": ["1 Mbit/s", "fast"]}).run(tmp_path)
+        lm.study(download, {"access.up.rate": ["1 Mbit/s", "fast"]})
     assert caught.value.key == "access.up.rate"
     with pytest.raises(lm.ScenarioError, match="a: no values"):
         lm.study(download, {"a": []})
@@ -265,6 +295,12 @@ def test_differences_are_between_values_of_the_study(download: lm.Scenario, tmp_
     assert table.paired("download_bps", "access.policy", None, "cake") == table.paired(
         "download_bps", "access.policy", "none", "cake"
     )
+    study = lm.study(download, {"access.up.rate": ["1 Mbit/s", "2 Mbit/s"]}, seeds=2, duration="1 s")
+    rates = study.run(tmp_path / "rates")
+    for one, other in (("1000 kbit/s", "0.002 Gbit/s"), (lm.Rate(1e6), lm.Rate("2 Mbit/s"))):
+        assert rates.paired("download_bps", "access.up.rate", one, other) == rates.paired(
+            "download_bps", "access.up.rate", "1 Mbit/s", "2 Mbit/s"
+        )
     with pytest.raises(ValueError, match='no run has access.policy = "cakee"'):
         table.paired("download_bps", "access.policy", None, "cakee")
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
+
+from lastmile._arguments import wrong
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -30,37 +32,50 @@ def _is_numpy(value: object) -> bool:
     return numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic))
 
 
-def apply(form: _Form, arguments: Sequence[Numbers], results: int = 1) -> Any:
-    """Calls ``form`` with buffers of the arguments, and buffers for as many results.
+def apply(form: _Form, results: int = 1, /, **named: Numbers) -> Any:
+    """Calls ``form`` with buffers of the named arguments, and buffers for as many results.
 
     Numbers are repeated to the shape of the others. The result has that shape; it is a number if all arguments are,
     and a tuple if there are several.
     """
-    if any(_is_numpy(argument) for argument in arguments):
-        outs = _with_numpy(form, arguments, results)
-    else:
-        outs = _without(form, arguments, results)
+    made = _with_numpy if any(_is_numpy(argument) for argument in named.values()) else _without
+    outs = made(form, named, results)
     return outs[0] if results == 1 else tuple(outs)
 
 
-def _with_numpy(form: _Form, arguments: Sequence[Any], results: int) -> list[Any]:
+def _column(name: str, numbers: Any, make: Callable[[Any], Any]) -> Any:
+    """An argument as ``make`` makes it of numbers."""
+    try:
+        return make(numbers)
+    except (TypeError, ValueError) as error:
+        raise wrong(name, "a number, or a sequence or an array of numbers", numbers) from error
+
+
+def _with_numpy(form: _Form, named: Mapping[str, Any], results: int) -> list[Any]:
     numpy = sys.modules["numpy"]
-    same = numpy.broadcast_arrays(*(numpy.asarray(argument, dtype=numpy.float64) for argument in arguments))
+    columns = [
+        _column(name, one, lambda numbers: numpy.asarray(numbers, dtype=numpy.float64)) for name, one in named.items()
+    ]
+    same = numpy.broadcast_arrays(*columns)
     shape = same[0].shape
     outs = [numpy.empty(shape, dtype=numpy.float64) for _ in range(results)]
     form([numpy.ascontiguousarray(one).reshape(-1) for one in same], [out.reshape(-1) for out in outs])
     return [out if shape else float(out) for out in outs]
 
 
-def _without(form: _Form, arguments: Sequence[Any], results: int) -> list[Any]:
-    columns = [one if isinstance(one, (int, float)) else array("d", one) for one in arguments]
-    lengths = {len(column) for column in columns if isinstance(column, array)}
-    if len(lengths) > 1:
-        raise ValueError(f"arguments of different lengths: {', '.join(map(str, sorted(lengths)))}")
-    count = lengths.pop() if lengths else 1
+def _without(form: _Form, named: Mapping[str, Any], results: int) -> list[Any]:
+    columns = [
+        one if isinstance(one, (int, float)) else _column(name, one, lambda numbers: array("d", numbers))
+        for name, one in named.items()
+    ]
+    lengths = {name: len(column) for name, column in zip(named, columns) if isinstance(column, array)}
+    if len(set(lengths.values())) > 1:
+        each = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise ValueError(f"arguments of different lengths: {each}")
+    count = max(lengths.values(), default=1)
     same = [column if isinstance(column, array) else array("d", [column]) * count for column in columns]
     outs = [array("d", bytes(8 * count)) for _ in range(results)]
     # A buffer of nothing has no address.
     if count:
         form(same, outs)
-    return outs if any(isinstance(column, array) for column in columns) else [out[0] for out in outs]
+    return outs if lengths else [out[0] for out in outs]

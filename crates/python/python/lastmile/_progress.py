@@ -6,6 +6,8 @@ import sys
 import time
 from collections.abc import Callable
 
+from lastmile._arguments import wrong
+
 WIDTH = 40
 
 Progress = bool | Callable[[float], object] | None
@@ -32,4 +34,8 @@ def callback(progress: Progress) -> Callable[[float], object] | None:
     """The function that hears of the progress."""
     if progress is True:
         return Bar()
-    return progress or None
+    if progress is None or progress is False:
+        return None
+    if not callable(progress):
+        raise wrong("progress", "True for a bar, a function of the share that is done, or None", progress)
+    return progress

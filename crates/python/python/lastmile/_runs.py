@@ -5,12 +5,14 @@ from __future__ import annotations
 import enum
 import os
 from collections.abc import Iterable, Mapping
+from typing import SupportsIndex
 
 from lastmile import _lastmile
+from lastmile._arguments import axes, mapping, wrong
 from lastmile._lastmile import Analysis, Comparison, Reproduction, Run, Scenario
 from lastmile._own import Controls, Queues
 from lastmile._progress import Progress, callback
-from lastmile._quantities import Duration
+from lastmile._quantities import Duration, Size
 
 ScenarioOrPath = Scenario | str | os.PathLike[str]
 """A scenario, or the path of its file."""
@@ -93,13 +95,13 @@ def run(
     scenario: ScenarioOrPath,
     /,
     *,
-    seed: int | None = None,
+    seed: SupportsIndex | None = None,
     duration: str | Duration | None = None,
     policy: str | FromFile | None = FromFile.POLICY,
     queues: Queues | None = None,
     congestion: Controls | None = None,
     progress: Progress = None,
-    memory: str = "4 GiB",
+    memory: str | Size = "4 GiB",
 ) -> Run:
     """Simulates a scenario, as ``lastmile run`` does.
 
@@ -126,18 +128,23 @@ def run(
         seed=seed,
         duration=duration,
         policy=None if isinstance(policy, FromFile) else "none" if policy is None else policy,
-        queues=None if queues is None else dict(queues),
-        congestion=None if congestion is None else dict(congestion),
+        queues=None if queues is None else mapping("queues", "classes by link", queues),
+        congestion=None if congestion is None else mapping("congestion", "classes by traffic", congestion),
         progress=callback(progress),
         memory=memory,
     )
 
 
-def listed(key: str, values: Iterable[object]) -> list[object]:
-    """The values of a key; a text is one value, and not a list of its letters."""
-    if isinstance(values, str):
-        raise ValueError(f"{key}: a list of values, and not a text: [{values!r}]")
-    return list(values)
+def _policies(policy: object) -> list[str | None]:
+    """Names of policies."""
+    if isinstance(policy, str):
+        return [policy]
+    if not isinstance(policy, Iterable):
+        raise wrong("policy", "a name, a list of names, or None", policy)
+    names: list[str | None] = list(policy)
+    if not names:
+        raise ValueError("policy: no values")
+    return names
 
 
 def compare(
@@ -145,13 +152,13 @@ def compare(
     /,
     *,
     policy: str | Iterable[str | None] | None = None,
-    vary: Mapping[str, Iterable[object]] | None = None,
-    seed: int | None = None,
-    seeds: int | None = None,
+    vary: Mapping[str, object] | None = None,
+    seed: SupportsIndex | None = None,
+    seeds: SupportsIndex | None = None,
     duration: str | Duration | None = None,
-    threads: int | None = None,
+    threads: SupportsIndex | None = None,
     progress: Progress = None,
-    memory: str = "4 GiB",
+    memory: str | Size = "4 GiB",
 ) -> Comparison:
     """Simulates a scenario under several policies, with several values of keys, or in its cases.
 
@@ -169,8 +176,8 @@ def compare(
     """
     return _lastmile.compare(
         scenario,
-        policy=None if policy is None else [policy] if isinstance(policy, str) else list(policy),
-        vary=None if vary is None else {key: listed(key, values) for key, values in vary.items()},
+        policy=None if policy is None else _policies(policy),
+        vary=None if vary is None else axes("vary", vary),
         seed=seed,
         seeds=seeds,
         duration=duration,
@@ -198,7 +205,7 @@ def analyse(*files: str | os.PathLike[str], group_by: str | None = None, packets
     return _lastmile.analyse(*files, group_by=group_by, packets=packets)
 
 
-def reproduce(*tables: str, threads: int | None = None, progress: Progress = None) -> Reproduction:
+def reproduce(*tables: str, threads: SupportsIndex | None = None, progress: Progress = None) -> Reproduction:
     """Reproduces published tables, as ``lastmile reproduce`` does; all of them by default.
 
     A table is ``PUBLICATION/TABLE``; a publication names all its tables, and an id a further table of it. Ctrl-C ends

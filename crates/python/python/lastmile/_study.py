@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple, overload
+from collections.abc import Mapping
+from typing import NamedTuple, SupportsIndex, overload
 
 from lastmile import _lastmile
+from lastmile._arguments import axes as lists
+from lastmile._arguments import mapping, number, whole, wrong
 from lastmile._lastmile import Scenario, Space, Study
 from lastmile._quantities import Duration
-from lastmile._runs import ScenarioOrPath, listed
+from lastmile._runs import ScenarioOrPath
 
 __all__ = ["Until", "latin", "linear", "log", "paired", "study", "until"]
 
@@ -33,7 +35,7 @@ class Until(NamedTuple):
     """The measure: a column of the table. ``None`` is ``download_bps``, or ``goodput_bps`` without an access line."""
 
 
-def until(*, ci: float, at_most: int = 64, measure: str | None = None) -> Until:
+def until(*, ci: float, at_most: SupportsIndex = 64, measure: str | None = None) -> Until:
     """Seeds until half of the 95 % confidence interval of ``measure`` is at most ``ci`` of its mean.
 
     Each point begins with four seeds, and gets half as many more until its interval is narrow or it has ``at_most``.
@@ -43,6 +45,9 @@ def until(*, ci: float, at_most: int = 64, measure: str | None = None) -> Until:
     >>> lm.until(ci=0.05, at_most=16, measure="ping.p50_s").measure
     'ping.p50_s'
     """
+    ci, at_most = number("ci", ci), whole("at_most", at_most)
+    if measure is not None and not isinstance(measure, str):
+        raise wrong("measure", "a text", measure)
     if not 0 < ci < 1:
         raise ValueError(f"ci: {ci} is no share of the mean, such as 0.02")
     if at_most < 2:
@@ -50,7 +55,7 @@ def until(*, ci: float, at_most: int = 64, measure: str | None = None) -> Until:
     return Until(ci, at_most, measure)
 
 
-def log(low: Quantity, high: Quantity, count: int) -> list[str]:
+def log(low: Quantity, high: Quantity, count: SupportsIndex) -> list[str]:
     """``count`` values from ``low`` to ``high`` with even ratios, in four digits.
 
     >>> import lastmile as lm
@@ -60,7 +65,7 @@ def log(low: Quantity, high: Quantity, count: int) -> list[str]:
     return _lastmile.steps(str(low), str(high), count, True)
 
 
-def linear(low: Quantity, high: Quantity, count: int) -> list[str]:
+def linear(low: Quantity, high: Quantity, count: SupportsIndex) -> list[str]:
     """``count`` values from ``low`` to ``high`` with even differences, in four digits.
 
     >>> import lastmile as lm
@@ -70,7 +75,7 @@ def linear(low: Quantity, high: Quantity, count: int) -> list[str]:
     return _lastmile.steps(str(low), str(high), count, False)
 
 
-def paired(axes: Mapping[str, Iterable[object]]) -> Space:
+def paired(axes: Mapping[str, object]) -> Space:
     """Points of lists of equal length: the n-th point has the n-th value of each key.
 
     >>> import lastmile as lm
@@ -82,11 +87,14 @@ def paired(axes: Mapping[str, Iterable[object]]) -> Space:
     >>> len(lm.paired({"access.delay": ["2 ms", "20 ms"]}) * lm.paired({"access.policy": [None, "cake", "fifo"]}))
     6
     """
-    return _lastmile.paired({key: listed(key, values) for key, values in axes.items()})
+    return _lastmile.paired(lists("axes", axes))
 
 
 def latin(
-    count: int, ranges: Mapping[str, tuple[Quantity, Quantity] | tuple[Quantity, Quantity, str]], *, seed: int = 1
+    count: SupportsIndex,
+    ranges: Mapping[str, tuple[Quantity, Quantity] | tuple[Quantity, Quantity, str]],
+    *,
+    seed: SupportsIndex = 1,
 ) -> Space:
     """``count`` points of a Latin hypercube: each key takes one value in each of ``count`` equal parts of its range.
 
@@ -99,7 +107,10 @@ def latin(
     (20, ['access.up.rate', 'access.delay'])
     """
     rows = []
-    for key, (low, high, *scale) in ranges.items():
+    for key, ends in mapping("ranges", "ranges of keys", ranges).items():
+        if not isinstance(ends, (tuple, list)) or len(ends) not in (2, 3):
+            raise ValueError(f"{key}: a range is (low, high) or (low, high, 'log'), and not {ends!r}")
+        low, high, *scale = ends
         if scale not in ([], ["log"], ["linear"]):
             raise ValueError(f"{key}: the third item of a range is 'log' or 'linear', and not {scale[0]!r}")
         rows.append((key, str(low), str(high), scale == ["log"]))
@@ -111,26 +122,27 @@ def study(file: str | os.PathLike[str], /) -> Study: ...
 @overload
 def study(
     scenario: ScenarioOrPath,
-    space: Mapping[str, Iterable[object]] | Space,
+    space: Mapping[str, object] | Space,
     /,
     *,
-    seeds: int | Until = 1,
+    seeds: SupportsIndex | Until = 1,
     duration: str | Duration | None = None,
 ) -> Study: ...
 def study(
     scenario: ScenarioOrPath,
-    space: Mapping[str, Iterable[object]] | Space | None = None,
+    space: Mapping[str, object] | Space | None = None,
     /,
     *,
-    seeds: int | Until = 1,
+    seeds: SupportsIndex | Until = 1,
     duration: str | Duration | None = None,
 ) -> Study:
     """A study of a scenario: every combination of the values of each key, or the points of `paired` or `latin`.
 
     A path alone is that of a study file, which `lastmile study` takes, too.
 
-    Each point runs with ``seeds`` seeds from that of the scenario on, or until an interval is narrow enough. All points
-    have the same seeds, so that differences between points are paired comparisons with common random numbers.
+    A value that the scenario does not take is an error at once. Each point runs with ``seeds`` seeds from that of the
+    scenario on, or until an interval is narrow enough. All points have the same seeds, so that differences between
+    points are paired comparisons with common random numbers.
 
     ``Study.run(folder)`` simulates on all processors and keeps each finished run in the folder, under an address made
     of everything that determines its result. A study that was stopped, also by ``kill -9``, goes on; nothing runs
@@ -148,7 +160,7 @@ def study(
             raise ValueError("a study has a space: values of keys, or the points of `paired` or `latin`")
         return _lastmile.study_file(scenario)
     if not isinstance(space, Space):
-        space = _lastmile.grid({key: listed(key, values) for key, values in space.items()})
+        space = _lastmile.grid(lists("space", space))
     if isinstance(seeds, Until):
         return _lastmile.study(scenario, space, seeds=seeds.at_most, until=(seeds.measure, seeds.ci), duration=duration)
     return _lastmile.study(scenario, space, seeds=seeds, until=None, duration=duration)

@@ -55,7 +55,7 @@ def on_wire(size: Numbers, link: str) -> Any:
     >>> linklayer.on_wire([40, 1500], "bridged-vcmux")
     array('d', [106.0, 1696.0])
     """
-    return apply(lambda a, out: _lastmile.on_wire(link, *a, *out), [size])
+    return apply(lambda a, out: _lastmile.on_wire(link, *a, *out), size=size)
 
 
 def cells(size: Numbers, link: str) -> Any:
@@ -65,7 +65,7 @@ def cells(size: Numbers, link: str) -> Any:
     >>> linklayer.cells([40, 1500], "bridged-vcmux")
     array('d', [2.0, 32.0])
     """
-    return apply(lambda a, out: _lastmile.cells(link, *a, *out), [size])
+    return apply(lambda a, out: _lastmile.cells(link, *a, *out), size=size)
 
 
 def largest_ip(count: Numbers, link: str) -> Any:
@@ -75,7 +75,7 @@ def largest_ip(count: Numbers, link: str) -> Any:
     >>> linklayer.largest_ip([1, 2, 32], "bridged-vcmux")
     array('d', [24.0, 72.0, 1512.0])
     """
-    return apply(lambda a, out: _lastmile.largest_ip(link, *a, *out), [count])
+    return apply(lambda a, out: _lastmile.largest_ip(link, *a, *out), count=count)
 
 
 def efficiency(size: Numbers, link: str) -> Any:
@@ -85,4 +85,4 @@ def efficiency(size: Numbers, link: str) -> Any:
     >>> round(linklayer.efficiency(1500, "bridged-vcmux"), 3)
     0.884
     """
-    return apply(lambda a, out: _lastmile.efficiency(link, *a, *out), [size])
+    return apply(lambda a, out: _lastmile.efficiency(link, *a, *out), size=size)

@@ -7,9 +7,11 @@ Arguments are numbers, sequences, or arrays of NumPy, which broadcast. Rates are
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from lastmile import _lastmile
+from lastmile._arguments import floats
 from lastmile._arrays import Numbers, apply
 
 __all__ = [
@@ -95,12 +97,15 @@ class Mean(NamedTuple):
     """Half the width of its 95 % confidence interval, by Student's t; ``nan`` for one sample."""
 
 
-def _bps(rate: Rates) -> Any:
+def _bps(name: str, rate: Rates) -> Any:
     """Bits per second of texts; numbers and arrays as they are."""
-    if isinstance(rate, str):
-        return float(_lastmile.rate(rate))
-    if isinstance(rate, (list, tuple)):
-        return [_lastmile.rate(one) if isinstance(one, str) else one for one in rate]
+    try:
+        if isinstance(rate, str):
+            return float(_lastmile.rate(rate))
+        if isinstance(rate, (list, tuple)):
+            return [_lastmile.rate(one) if isinstance(one, str) else one for one in rate]
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
     return rate
 
 
@@ -115,8 +120,9 @@ def asymmetry(
     >>> theory.asymmetry(24e6, ["1 Mbit/s", "128 kbit/s"], link="bridged-vcmux").share
     array('d', [0.6666666666666666, 0.08533333333333333])
     """
-    inputs = [_bps(down), _bps(up), data, ack, segments_per_ack]
-    return Asymmetry(*apply(lambda a, out: _lastmile.asymmetry(link, a, out), inputs, results=4))
+    rates = {"down": _bps("down", down), "up": _bps("up", up)}
+    form = partial(_lastmile.asymmetry, link)
+    return Asymmetry(*apply(form, 4, **rates, data=data, ack=ack, segments_per_ack=segments_per_ack))
 
 
 def ack_rate(
@@ -128,8 +134,8 @@ def ack_rate(
     >>> round(theory.ack_rate(12e6, link="none", segments_per_ack=2).acks_per_s)
     500
     """
-    inputs = [_bps(down), data, ack, segments_per_ack]
-    return AckRate(*apply(lambda a, out: _lastmile.ack_rate(link, a, out), inputs, results=2))
+    form = partial(_lastmile.ack_rate, link)
+    return AckRate(*apply(form, 2, down=_bps("down", down), data=data, ack=ack, segments_per_ack=segments_per_ack))
 
 
 def amp(
@@ -143,8 +149,8 @@ def amp(
     >>> theory.amp("8 Mbit/s", ["64 kbit/s", "1 Mbit/s"], link="none").bound_bps
     array('d', [2400000.0, 8000000.0])
     """
-    inputs = [_bps(down), _bps(up), data, ack, packets_per_ack]
-    return Amp(*apply(lambda a, out: _lastmile.amp(link, a, out), inputs, results=4))
+    rates = {"down": _bps("down", down), "up": _bps("up", up)}
+    return Amp(*apply(partial(_lastmile.amp, link), 4, **rates, data=data, ack=ack, packets_per_ack=packets_per_ack))
 
 
 def grant_bound(
@@ -154,12 +160,17 @@ def grant_bound(
 
     A station with one request outstanding sends one burst of ``acks`` ACKs in ``request_grant_s`` seconds ("DOCSIS
     sub-throughput optimization", CED, December 2006). The rate counts the bytes that ``data`` counts.
-
     >>> from lastmile import theory
     >>> theory.grant_bound([0.005, 0.003], segments_per_ack=2)
     array('d', [4800000.0, 8000000.0])
     """
-    return apply(lambda a, out: _lastmile.grant_bound(a, *out), [request_grant_s, acks, segments_per_ack, data])
+    return apply(
+        lambda a, out: _lastmile.grant_bound(a, *out),
+        request_grant_s=request_grant_s,
+        acks=acks,
+        segments_per_ack=segments_per_ack,
+        data=data,
+    )
 
 
 def wait_behind(rate: Rates, *, link: str, packets: Numbers = 1, size: Numbers = 1500) -> Any:
@@ -169,7 +180,9 @@ def wait_behind(rate: Rates, *, link: str, packets: Numbers = 1, size: Numbers =
     >>> theory.wait_behind("1 Mbit/s", link="none")
     0.012
     """
-    return apply(lambda a, out: _lastmile.wait_behind(link, a, *out), [_bps(rate), packets, size])
+    return apply(
+        lambda a, out: _lastmile.wait_behind(link, a, *out), rate=_bps("rate", rate), packets=packets, size=size
+    )
 
 
 def r_factor(delay_s: Numbers, loss: Numbers = 0, *, codec: str = "g711", burst_ratio: Numbers = 1) -> Any:
@@ -181,7 +194,7 @@ def r_factor(delay_s: Numbers, loss: Numbers = 0, *, codec: str = "g711", burst_
     >>> round(theory.r_factor(0.0), 1)
     93.2
     """
-    return apply(lambda a, out: _lastmile.r_factor(codec, a, *out), [delay_s, loss, burst_ratio])
+    return apply(lambda a, out: _lastmile.r_factor(codec, a, *out), delay_s=delay_s, loss=loss, burst_ratio=burst_ratio)
 
 
 def mos(r: Numbers) -> Any:
@@ -191,7 +204,7 @@ def mos(r: Numbers) -> Any:
     >>> round(theory.mos(93.2), 2)
     4.41
     """
-    return apply(lambda a, out: _lastmile.mos(*a, *out), [r])
+    return apply(lambda a, out: _lastmile.mos(*a, *out), r=r)
 
 
 def jain(shares: Iterable[float]) -> float | None:
@@ -201,7 +214,7 @@ def jain(shares: Iterable[float]) -> float | None:
     >>> theory.jain([1, 1, 0, 0])
     0.5
     """
-    return _lastmile.jain(list(shares))
+    return _lastmile.jain(floats("shares", shares))
 
 
 def mean(samples: Iterable[float]) -> Mean | None:
@@ -211,5 +224,5 @@ def mean(samples: Iterable[float]) -> Mean | None:
     >>> theory.mean([4.0, 6.0]).mean, theory.mean([5.0]).ci95
     (5.0, nan)
     """
-    found = _lastmile.mean_ci95(list(samples))
+    found = _lastmile.mean_ci95(floats("samples", samples))
     return None if found is None else Mean(*found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from lastmile.plot._style import axes_of, legend, styled, unit
 from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ class CapturePlots:
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
 
-    def _row(self, connection: int | None, direction: str | None) -> dict[str, Any]:
+    def _row(self, connection: SupportsIndex | None, direction: str | None) -> dict[str, Any]:
         rows = self._analysis.document["files"][0]["connections"]
         chosen = [
             row for row in rows if connection in (None, row["connection"]) and direction in (None, row["direction"])
@@ -39,7 +39,7 @@ class CapturePlots:
 
     @styled
     def time_sequence(
-        self, connection: int | None = None, direction: str | None = None, *, axes: Axes | None = None
+        self, connection: SupportsIndex | None = None, direction: str | None = None, *, axes: Axes | None = None
     ) -> Figure:
         """Data, retransmissions and ACKs of a connection over time.
 
@@ -71,7 +71,7 @@ class CapturePlots:
 
     @styled
     def ack_spacing(
-        self, connection: int | None = None, direction: str | None = None, *, axes: Axes | None = None
+        self, connection: SupportsIndex | None = None, direction: str | None = None, *, axes: Axes | None = None
     ) -> Figure:
         """Time between ACKs of a connection, and the data that each acknowledges.
 

@@ -8,6 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import matplotlib
 from cycler import cycler
+from lastmile._arguments import wrong
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -96,6 +97,8 @@ def chosen(name: str, value: object, choices: Sequence[str]) -> None:
 def axes_of(axes: Axes | None, size: tuple[float, float] = (6.4, 3.2)) -> tuple[Figure, Axes]:
     """The caller's axes with their figure, or new ones."""
     if axes is not None:
+        if not isinstance(axes, Axes):
+            raise wrong("axes", "Axes of matplotlib", axes)
         figure = axes.get_figure(root=True)
         assert figure is not None, "axes are part of a figure"
         return figure, axes

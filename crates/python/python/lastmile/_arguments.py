@@ -1,0 +1,61 @@
+"""Checks of arguments, whose errors name them. Those that reach the extension module are checked there."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+__all__ = ["axes", "floats", "listed", "mapping", "number", "whole", "wrong"]
+
+
+def wrong(name: str, expected: str, value: object) -> TypeError:
+    """The error for an argument of another type."""
+    return TypeError(f"{name}: {expected}, and not of type {type(value).__name__}")
+
+
+def mapping(name: str, expected: str, value: Any) -> dict[str, Any]:
+    """A mapping, as a dict."""
+    if not isinstance(value, Mapping):
+        raise wrong(name, f"a dict of {expected}", value)
+    return dict(value)
+
+
+def listed(name: str, values: object) -> list[Any]:
+    """A list of values; a text is one value, and not a list of its letters."""
+    if isinstance(values, str):
+        raise ValueError(f"{name}: a list of values, and not a text: [{values!r}]")
+    if not isinstance(values, Iterable):
+        raise wrong(name, "a list of values", values)
+    return list(values)
+
+
+def axes(name: str, value: Any) -> dict[str, list[Any]]:
+    """Lists of values of keys."""
+    keys = mapping(name, "lists of values of keys", value)
+    for key in keys:
+        if not isinstance(key, str):
+            raise wrong(name, 'keys are texts such as "access.up.rate"', key)
+    return {key: listed(key, values) for key, values in keys.items()}
+
+
+def number(name: str, value: Any) -> float:
+    """A number."""
+    if isinstance(value, (str, bool)) or not hasattr(value, "__float__"):
+        raise wrong(name, "a number", value)
+    return float(value)
+
+
+def floats(name: str, values: object) -> list[float]:
+    """Numbers."""
+    return [number(name, value) for value in listed(name, values)]
+
+
+def whole(name: str, value: Any) -> int:
+    """A whole number."""
+    try:
+        if not isinstance(value, bool):
+            return operator.index(value)
+    except TypeError:
+        pass
+    raise wrong(name, "a whole number", value)
