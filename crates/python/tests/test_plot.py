@@ -76,6 +76,25 @@ def test_a_run_without_samples_is_refused(download: lm.Scenario) -> None:
         lm.compare(download.set("record.series", False), policy=[None, "cake"], duration="1 s").plot.delay_cdf()
 
 
+def test_a_picture_without_samples_has_the_true_reason(download: lm.Scenario, at_root: Path) -> None:
+    many = lm.run(download.set("traffic.download.count", 70), duration="1 s").plot
+    network = 'duration = "1 s"\n[[link]]\nfrom = "a"\nto = "b"\nrate = "1 Mbit/s"\n'
+    web = lm.run(lm.loads(network + '[[traffic]]\nkind = "poisson"\nfrom = "a"\nto = "b"\nrate = "1 kbit/s"\n')).plot
+    cells = lm.run("scenarios/atm/sun-epd.toml", duration="1 s").plot
+    reasons: list[tuple[Callable[..., object], str]] = [
+        (many.throughput, "goodput_bps: its 70 flows are more than record.flows"),
+        (many.window, "cwnd_bytes: its 70 flows are more than record.flows"),
+        (web.delay, "rtt_s: it has no pings"),
+        (web.delay_cdf, "rtt_s: it has no pings"),
+        (web.window, "cwnd_bytes: no flow of it has them"),
+        (cells.queue, "queue_delay_s: ports of ATM networks record queue_cells"),
+    ]
+    for draw, reason in reasons:
+        with pytest.raises(ValueError) as caught:
+            draw()
+        assert str(caught.value) == f"the run has no samples of {reason}"
+
+
 def test_numbers_have_their_place_by_size_or_ratio_and_words_at_even_distances(
     download: lm.Scenario, tmp_path: Path
 ) -> None:

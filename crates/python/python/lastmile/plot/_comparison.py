@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lastmile.plot._heatmap import heatmap, unit_of, words
-from lastmile.plot._run import NO_SAMPLES, cdf, round_trips
+from lastmile.plot._run import cdf, no_samples, round_trips
 from lastmile.plot._style import Picture, axes_of, legend, styled, unit
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -81,7 +81,7 @@ class ComparisonPlots:
         samples = {run.label: round_trips(run) for run in self._comparison.runs}
         pings = list(dict.fromkeys(name for of in samples.values() for name in of))
         if not pings:
-            raise ValueError(NO_SAMPLES.format("rtt_s"))
+            raise no_samples(self._comparison.runs[0], "rtt_s")
         if ping is not None and ping not in pings:
             raise KeyError(f"no ping is called {ping!r}: there are {', '.join(pings)}")
         chosen = pings[0] if ping is None else ping

@@ -12,9 +12,25 @@ from matplotlib.figure import Figure
 if TYPE_CHECKING:
     from lastmile._lastmile import Run
 
-__all__ = ["NO_SAMPLES", "RunPlots", "cdf", "round_trips"]
+__all__ = ["RunPlots", "cdf", "no_samples", "round_trips"]
 
-NO_SAMPLES = "the run has no samples of {}: it records those of its traffic with record.series = true"
+
+def no_samples(run: Run, *quantities: str) -> ValueError:
+    """The error for a run without samples of some quantities, with the reason."""
+    summary, known = run.summary, {name for name, _ in run.series.names}
+    if not known:
+        why = "it records those of its traffic with record.series = true"
+    elif quantities == ("rtt_s",):
+        why = "none of its pings was answered" if summary["probes"] else "it has no pings"
+    elif quantities == ("queue_delay_s",):
+        why = "ports of ATM networks record queue_cells"
+    elif summary["flows"] and "goodput_bps" not in known:
+        why = f"its {len(summary['flows'])} flows are more than record.flows"
+    else:
+        why = "no flow of it has them"
+    *first, last = quantities
+    words = f"{', '.join(first)} or {last}" if first else last
+    return ValueError(f"the run has no samples of {words}: {why}")
 
 
 def cdf(axes: Axes, values: Iterable[float], label: str, size: float) -> None:
@@ -46,7 +62,7 @@ class RunPlots:
         series = self._run.series
         entities = [entity for name, entity in series.names if name == quantity]
         if not entities:
-            raise ValueError(NO_SAMPLES.format(quantity))
+            raise no_samples(self._run, quantity)
         for wanted in names:
             if wanted not in entities:
                 raise KeyError(f"no {quantity} of {wanted!r}: there are {', '.join(entities)}")
@@ -145,7 +161,7 @@ class RunPlots:
                 classes.setdefault(probe["class"], []).extend(groups.get(probe["name"], []))
             groups = classes
         if not any(groups.values()):
-            raise ValueError(NO_SAMPLES.format("one_way_delay_s" if by == "flow" else "rtt_s"))
+            raise no_samples(self._run, "one_way_delay_s" if by == "flow" else "rtt_s")
         figure, axes = axes_of(axes, (4.6, 3.2))
         size, name = unit((value for values in groups.values() for value in values), "s")
         for label, values in groups.items():
@@ -210,7 +226,8 @@ class RunPlots:
         """Goodput of each transfer of a direction over its life, with Jain's index.
 
         Directions are ``down`` and ``up``, or such as ``a to b`` in a network without an access line; ``down`` by
-        default, or the first there. Web pages and videos take what they need, and are no part of it.
+        default, or the first there. Flows from different nodes have different directions, even behind one link:
+        ``theory.jain`` has the index of any goodputs. Web pages and videos take what they need, and are no part of it.
 
         >>> import lastmile as lm
         >>> run = lm.run(lm.line("adsl2plus-12-1", home="single"), duration="3 s")
@@ -254,7 +271,7 @@ class RunPlots:
         has = {name for name, _ in self._run.series.names}
         drawn = [draw for draw, name in zip(drawn, ("goodput_bps", "queue_delay_s", "rtt_s")) if name in has]
         if not drawn:
-            raise ValueError(NO_SAMPLES.format("goodput_bps, queue_delay_s or rtt_s"))
+            raise no_samples(self._run, "goodput_bps", "queue_delay_s", "rtt_s")
         picture = Picture(figsize=(6.8, 0.8 + 2.0 * len(drawn)), layout="constrained")
         for draw, axes in zip(drawn, picture.subplots(len(drawn), 1, sharex=True, squeeze=False).flat):
             draw(axes=axes)
