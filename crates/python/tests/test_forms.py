@@ -127,6 +127,14 @@ def test_values_without_a_meaning_have_no_result() -> None:
     assert all(math.isnan(value) for value in wrong), wrong
 
 
+def test_delayed_acks_limit_a_download_above_as_many_segments() -> None:
+    """k is of an ACK for each segment; the share is the least of 1 and d/k."""
+    for per_ack in (1.0, 1.5, 2.0):
+        found = theory.asymmetry(24e6, [1e6, 512e3, 128e3], link="bridged-vcmux", segments_per_ack=per_ack)
+        assert list(found.k) == [1.5, 2.9296875, 11.71875]
+        assert list(found.share) == pytest.approx([min(1, per_ack / k) for k in found.k])
+
+
 def test_nothing_gives_nothing() -> None:
     assert list(linklayer.on_wire([], "none")) == [] == list(theory.r_factor([]))
     assert list(theory.asymmetry([], 1e6, link="none").k) == []

@@ -42,9 +42,10 @@ class Asymmetry(NamedTuple):
     """
 
     k: Any
-    """The normalised asymmetry, of bytes on the wire: above 1, ACKs limit the download."""
+    """The normalised asymmetry, of bytes on the wire, with an ACK for each segment: above ``segments_per_ack``, ACKs
+    limit the download."""
     share: Any
-    """The share of the downstream that the download can use."""
+    """The share of the downstream that the download can use: ``min(1, segments_per_ack / k)``."""
     goodput_bps: Any
     """The goodput at that share."""
     acks_per_s: Any
@@ -114,11 +115,19 @@ def asymmetry(
 ) -> Asymmetry:
     """Whether the upstream carries the ACKs of a full download, and if not, how much the download can use.
 
+    ``segments_per_ack`` is at least 1, and rounded to thousandths.
+
     >>> from lastmile import theory
     >>> theory.asymmetry("24 Mbit/s", "1 Mbit/s", link="bridged-vcmux").k
     1.5
     >>> theory.asymmetry(24e6, ["1 Mbit/s", "128 kbit/s"], link="bridged-vcmux").share
     array('d', [0.6666666666666666, 0.08533333333333333])
+
+    With an ACK for two segments, ACKs limit a download above ``k`` 2.
+
+    >>> delayed = theory.asymmetry("24 Mbit/s", "1 Mbit/s", link="bridged-vcmux", segments_per_ack=2)
+    >>> delayed.k, delayed.share
+    (1.5, 1.0)
     """
     rates = {"down": _bps("down", down), "up": _bps("up", up)}
     form = partial(_lastmile.asymmetry, link)
@@ -129,6 +138,8 @@ def ack_rate(
     down: Rates, *, link: str, data: Numbers = 1500, ack: Numbers = 40, segments_per_ack: Numbers = 1.5
 ) -> AckRate:
     """The ACKs of a download that fills a line of ``down`` bit/s: ``lastmile model ack-rate --line``.
+
+    ``segments_per_ack`` is at least 1, and rounded to thousandths.
 
     >>> from lastmile import theory
     >>> round(theory.ack_rate(12e6, link="none", segments_per_ack=2).acks_per_s)
@@ -143,7 +154,7 @@ def amp(
 ) -> Amp:
     """The AMP bound (Kalyanaraman, Shekhar, Kidambi 1999) for downloads alone: ``lastmile model amp``.
 
-    ``packets_per_ack`` is M, in thousandths: 1 in congestion avoidance, 2 in slow start.
+    ``packets_per_ack`` is M, rounded to thousandths: 1 in congestion avoidance, 2 in slow start.
 
     >>> from lastmile import theory
     >>> theory.amp("8 Mbit/s", ["64 kbit/s", "1 Mbit/s"], link="none").bound_bps
@@ -160,6 +171,8 @@ def grant_bound(
 
     A station with one request outstanding sends one burst of ``acks`` ACKs in ``request_grant_s`` seconds ("DOCSIS
     sub-throughput optimization", CED, December 2006). The rate counts the bytes that ``data`` counts.
+    ``segments_per_ack`` is at least 1, and rounded to thousandths.
+
     >>> from lastmile import theory
     >>> theory.grant_bound([0.005, 0.003], segments_per_ack=2)
     array('d', [4800000.0, 8000000.0])
