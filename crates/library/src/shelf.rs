@@ -88,8 +88,14 @@ impl Unknown {
     /// The names that are nearest, or the way to all of them.
     #[must_use]
     pub fn hint(&self) -> String {
+        self.hint_or("lastmile new --list prints all names")
+    }
+
+    /// The names that are nearest, or these words about the way to all of them.
+    #[must_use]
+    pub fn hint_or(&self, all: &str) -> String {
         match self.near.as_slice() {
-            [] => "lastmile new --list prints all names".to_owned(),
+            [] => all.to_owned(),
             [one] => format!("did you mean {one}?"),
             [others @ .., last] => format!("did you mean {} or {last}?", others.join(", ")),
         }

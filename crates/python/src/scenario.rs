@@ -248,12 +248,12 @@ pub(crate) fn loads(py: Python<'_>, text: ScenarioText, name: Name) -> PyResult<
 #[pyo3(signature = (name, /, home))]
 pub(crate) fn line(py: Python<'_>, name: Name, home: Home) -> PyResult<Scenario> {
     let (Name(name), Home(home)) = (name, home);
-    let unknown = |unknown: Unknown| {
-        let hint = unknown.hint();
+    let unknown = |unknown: Unknown, all: &str| {
+        let hint = unknown.hint_or(all);
         error::wrong(py, &format!("error: {unknown}\nhint: {hint}"), Some(&hint))
     };
-    let line = lastmile_library::line(&name).map_err(unknown)?;
-    let home = lastmile_library::home(&home).map_err(unknown)?;
+    let line = lastmile_library::line(&name).map_err(|it| unknown(it, "lastmile.lines() has all names"))?;
+    let home = lastmile_library::home(&home).map_err(|it| unknown(it, "lastmile.homes() has all names"))?;
     Scenario::of_text(py, format!("{name}.toml"), None, line.with(&home).text)
 }
 

@@ -245,6 +245,13 @@ def test_a_line_and_a_home_are_those_that_the_command_writes(lastmile: Command) 
     with pytest.raises(lm.ScenarioError, match="unknown line") as caught:
         lm.line("docsis-1000-5")
     assert caught.value.hint == "did you mean docsis-1000-50?"
+    for name, home, hint in (
+        ("q7", "family", "lastmile.lines() has all"),
+        ("geo-50-5", "", "lastmile.homes() has all"),
+    ):
+        with pytest.raises(lm.ScenarioError) as caught:
+            lm.line(name, home=home)
+        assert caught.value.hint == f"{hint} names"
     assert {"docsis-1000-50", "geo-50-5"} < set(lm.lines()) and "gamers" in lm.homes()
 
 
