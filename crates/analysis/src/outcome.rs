@@ -97,8 +97,8 @@ pub struct Direction {
 impl Direction {
     /// The round trip of the whole path, median and 95th percentile. Away from the sender it has two
     /// parts, whose medians are added. The 95th percentile is the larger of two sums: that of one part
-    /// and the median of the other. `None` at an unknown position whose answers from the sender usually take longer than
-    /// the rest: these are of a queue between them, or of a sender that waits.
+    /// and the median of the other. `None` at an unknown position whose answers from the sender usually take longer
+    /// than the rest: these are of a queue between them, or of a sender that waits.
     #[must_use]
     pub fn whole_round_trip(&self) -> (Option<Duration>, Option<Duration>) {
         let (own, other) = (self.delays.round_trips, self.delays.answers);
@@ -173,8 +173,8 @@ pub struct Acks {
 pub struct Window {
     /// Largest window that the receiver offered; `None` for an unknown scale.
     pub max: Option<u64>,
-    /// Its mean over the time for which it limited the sender; `None` where it did not, or where the sender's limits are
-    /// known by round trips alone.
+    /// Its mean over the time for which it limited the sender; `None` where it did not, or where the sender's limits
+    /// are known by round trips alone.
     pub limiting: Option<u64>,
     /// Number of times the window closed.
     pub closings: u64,
@@ -285,8 +285,8 @@ impl RoundTrips {
         Self { count: trips.count(), least: trips.least(), median: trips.quantile(0.5), p95: trips.quantile(0.95) }
     }
 
-    /// Of the answers of a sender: the median, if they are enough, is that of a distant one, and longer than that of the
-    /// round trips to the receiver.
+    /// Of the answers of a sender: the median, if they are enough, is that of a distant one, and longer than that of
+    /// the round trips to the receiver.
     fn usually_longer_than(self, to_receiver: Self) -> bool {
         let medians = self.median.zip(to_receiver.median).filter(|_| self.count >= FEW);
         medians.is_some_and(|(answer, trip)| is_distant(answer, trip))

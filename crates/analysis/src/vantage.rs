@@ -26,7 +26,8 @@ pub enum Vantage {
 const PART: u64 = 5;
 /// The largest distance of a near end.
 const NEAR: Duration = Duration::from_ms(5);
-/// The number of round trips that is assumed to include one without delayed ACK, and of responses to include a prompt one.
+/// The number of round trips that is assumed to include one without delayed ACK, and of responses to include a prompt
+/// one.
 pub(crate) const FEW: u64 = 8;
 /// Shorter round trips are within hosts, whose own delays vary by this much.
 pub(crate) const WITHIN_HOSTS: Duration = Duration::from_us(250);

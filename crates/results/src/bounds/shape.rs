@@ -124,8 +124,8 @@ impl Shape {
         Some((packets * self.payload_bits(), hold))
     }
 
-    /// Payload, bit/s, that `hold` lets pass in packets of the most efficient size that the source may send, with headers
-    /// that compress best: in cells a full packet may need more padding than a shorter one. On a wire that changes for
+    /// Payload, bit/s, that `hold` lets pass in packets of the most efficient size that the source may send, with
+    /// headers that compress best: in cells a full packet may need more padding than a shorter one. On a wire that changes for
     /// the nominal rate.
     pub(super) fn best_bps(&self, link: &Link, hold: Hold, simulated: bool) -> f64 {
         let header = self.data.as_u64() - self.payload;

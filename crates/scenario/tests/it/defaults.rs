@@ -68,8 +68,8 @@ fn the_segment_size_follows_from_the_mtu_of_the_path() {
     assert_eq!(mss("rate = \"9 Mbit/s\", mtu = \"576 B\"", ptm, ""), 576 - 52);
 }
 
-/// An `mtu` of `[access]` or of a link is that of both directions, whatever their encapsulations, unless a direction has
-/// its own.
+/// An `mtu` of `[access]` or of a link is that of both directions, whatever their encapsulations, unless a direction
+/// has its own.
 #[test]
 fn an_mtu_of_both_directions_outlives_the_encapsulation_of_one() {
     let pppoe = "rate = \"6 Mbit/s\", encapsulation = \"pppoe-llcsnap-fcs\"";

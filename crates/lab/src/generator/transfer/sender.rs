@@ -1,9 +1,9 @@
 //! The sending application of a transfer.
 //!
 //! It keeps a few segments unsent (`TCP_NOTSENT_LOWAT`): the kernel still sends all data that it
-//! has been offered, where a simulated sender stops at once. How many follows the congestion window. It writes whole segments, at most as
-//! much as the socket has space for, and announces more (`MSG_MORE`): a write that finds no space
-//! marks its last segment as an end (PSH).
+//! has been offered, where a simulated sender stops at once. Their number follows the congestion window.
+//! It writes whole segments, at most as much as the socket has space for, and announces more
+//! (`MSG_MORE`): a write that finds no space marks its last segment as an end (PSH).
 
 use std::io::{self, Read};
 use std::net::{Shutdown, TcpStream};
@@ -257,8 +257,8 @@ fn limited(busy: socket::Busy, alive: Duration, awaiting_ack: Duration) -> Limit
 mod tests {
     use super::*;
 
-    /// Small windows keep six segments, large ones a 32nd of the window, those that grow a 16th of the congestion window,
-    /// and none more than 256 KiB. A 16th of 110 kB is less than six segments, of 1 MiB it is 45.
+    /// Small windows keep six segments, large ones a 32nd of the window, those that grow a 16th of the congestion
+    /// window, and none more than 256 KiB. A 16th of 110 kB is less than six segments, of 1 MiB it is 45.
     #[test]
     fn what_waits_unsent_grows_with_the_window() {
         let fixed = |bytes| most_unsent(Window::Fixed(bytes), 0, 1448);
