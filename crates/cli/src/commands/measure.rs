@@ -201,7 +201,7 @@ fn measure(host: &str, options: &Measured, key: &key::Secret, printer: &mut Prin
     let signal = watch(&stop)?;
     let wanted = options.wanted(host)?;
     wanted.congestion.map_or(Ok(()), source::check_congestion)?;
-    let mut source = Source::open(options.protocol, &wanted, || key.read())?;
+    let mut source = Source::open(options.protocol, &wanted, key)?;
     let mut probers = source.probers(&wanted);
     probers.extend(source::chosen(&options.ping, &wanted)?);
     let lacks = source.lacks();

@@ -49,6 +49,11 @@ pub(super) struct Secret {
 }
 
 impl Secret {
+    /// Whether there is one, right or wrong.
+    pub(super) fn is_given(&self) -> bool {
+        self.key_file.is_some() || std::env::var_os(VARIABLE).is_some()
+    }
+
     pub(super) fn read(&self) -> Result<Key> {
         let key = match &self.key_file {
             Some(path) => Key::read(path),

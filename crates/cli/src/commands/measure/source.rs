@@ -10,7 +10,6 @@ use lastmile_measure::foreign::iperf3::{self, Iperf3};
 use lastmile_measure::foreign::irtt::{self, Irtt};
 use lastmile_measure::foreign::responsiveness::{self, Responsiveness, Trust};
 use lastmile_measure::load::Load;
-use lastmile_measure::own::key::Key;
 use lastmile_measure::own::wire::PORT;
 use lastmile_measure::own::{Client, Offer};
 use lastmile_measure::probe::{Icmp, Prober, TcpConnect};
@@ -18,6 +17,7 @@ use lastmile_results::format;
 
 use crate::failure::{Failure, Result};
 
+use super::key::Secret;
 use super::options::{Ping, Place};
 
 /// The protocol of the server.
@@ -69,7 +69,7 @@ pub(super) enum Source {
 
 impl Source {
     /// Reaches the server.
-    pub(super) fn open(protocol: Protocol, wanted: &Wanted<'_>, key: impl FnOnce() -> Result<Key>) -> Result<Self> {
+    pub(super) fn open(protocol: Protocol, wanted: &Wanted<'_>, key: &Secret) -> Result<Self> {
         match protocol {
             Protocol::Auto if wanted.udp_bps.is_some() => Self::open(Protocol::Iperf3, wanted, key),
             Protocol::Lastmile | Protocol::Responsiveness | Protocol::Irtt if wanted.udp_bps.is_some() => {
@@ -85,12 +85,18 @@ impl Source {
                     Some(port) => port != iperf3::PORT,
                     None if answers(PORT)? => true,
                     None if answers(iperf3::PORT)? => false,
-                    None => return Err(no_server(wanted.host)),
+                    None => {
+                        // A wrong key would be the next error.
+                        if key.is_given() {
+                            key.read()?;
+                        }
+                        return Err(no_server(wanted.host));
+                    }
                 };
                 Self::open(if is_own { Protocol::Lastmile } else { Protocol::Iperf3 }, wanted, key)
             }
             Protocol::Lastmile => {
-                let mut client = Client::connect(wanted.host, wanted.port.unwrap_or(PORT), &key()?)?;
+                let mut client = Client::connect(wanted.host, wanted.port.unwrap_or(PORT), &key.read()?)?;
                 check(wanted, &client)?;
                 let offer = client.offer(wanted.congestion)?;
                 if let (Some(name), Some(Offer { congestion, fault: Some(fault) })) = (wanted.congestion, offer) {

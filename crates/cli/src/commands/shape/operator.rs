@@ -120,6 +120,7 @@ impl lastmile_live::control::Operator for Operator<'_> {
         match self.reload(None) {
             Answer::Done { message } => links::tell(&message),
             Answer::Failed { error } => {
+                let error = error.strip_prefix("error: ").unwrap_or(&error);
                 links::tell(&format!("the reload is refused, and {} stays in force: {error}", self.policy.name));
             }
             _ => {}
