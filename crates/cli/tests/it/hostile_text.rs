@@ -65,9 +65,13 @@ fn assert_both_shown(what: &str, output: &Output) {
 fn tools(scratch: &Scratch) -> PathBuf {
     let tools = scratch.path.join("tools");
     std::fs::create_dir(&tools).unwrap();
-    for name in ["tc", "ip", "nft"] {
+    // Every device is one of Ethernet, and none carries PPPoE.
+    let answers =
+        [("tc", ""), ("ip", "[ \"$1 $2\" != 'link show' ] || printf link/ether\n"), ("nft", ""), ("grep", "exit 1\n")];
+    for (name, answer) in answers {
         let tool = tools.join(name);
-        let script = format!("#!/bin/sh\nprintf '%s\\0' {name} \"$@\" >>\"$RECORD\"\nprintf '\\n' >>\"$RECORD\"\n");
+        let record = format!("printf '%s\\0' {name} \"$@\" >>\"$RECORD\"\nprintf '\\n' >>\"$RECORD\"\n");
+        let script = format!("#!/bin/sh\n{record}{answer}");
         std::fs::write(&tool, script).unwrap();
         std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
     }

@@ -125,8 +125,8 @@ impl Shape {
     }
 
     /// Payload, bit/s, that `hold` lets pass in packets of the most efficient size that the source may send, with
-    /// headers that compress best: in cells a full packet may need more padding than a shorter one. On a wire that changes for
-    /// the nominal rate.
+    /// headers that compress best: in cells a full packet may need more padding than a shorter one. On a wire that
+    /// changes for the nominal rate.
     pub(super) fn best_bps(&self, link: &Link, hold: Hold, simulated: bool) -> f64 {
         let header = self.data.as_u64() - self.payload;
         // A kernel sends shorter segments where its application is late.
