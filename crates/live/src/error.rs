@@ -165,8 +165,9 @@ pub enum Error {
     },
     /// A device that would become a port of a bridge has addresses, which a port does not answer at.
     #[error(
-        "{name} has the address {}, which nobody would reach once {name} is a port of a bridge",
-        addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        "{name} has the address{} {}, which nobody would reach once {name} is a port of a bridge",
+        if addresses.len() == 1 { "" } else { "es" },
+        addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
     )]
     HasAddresses {
         /// Its name.

@@ -126,6 +126,63 @@ fn numbers(to: &mut PacketSocket, handle: &Handle, sent: u32) -> Vec<u32> {
     came.iter().map(|frame| read_datagram(frame).unwrap().2).collect()
 }
 
+/// Nothing stays of a bridge where the start fails, before it is made or after.
+#[test]
+#[ignore = "needs root: network namespaces"]
+fn a_bridge_is_made_of_two_interfaces_that_can_be_its_ports_or_not_at_all() {
+    needs_live!();
+    let hosts = Hosts::new(false);
+    let middle = hosts.middle.name();
+    let build = |lan: &str, wan: &str, make: Option<&str>| {
+        let config = config(&hosts, unshaped(), unshaped());
+        let make_bridge = make.map(str::to_owned);
+        World::build(&Config { lan: lan.into(), wan: wan.into(), make_bridge, ..config })
+    };
+    // Each device with what it is a port of.
+    let links = || {
+        let shown = Command::new("ip").args(["-n", middle, "-o", "link"]).output().unwrap();
+        let shown = String::from_utf8(shown.stdout).unwrap();
+        let master = |line: &str| Some(line.split_once(" master ")?.1.split(' ').next()?.to_owned());
+        shown.lines().map(|line| (line.split(": ").nth(1).map(str::to_owned), master(line))).collect::<Vec<_>>()
+    };
+    let failed = |lan, wan| {
+        let before = links();
+        let error = build(lan, wan, Some("lm0")).map(|_| ()).unwrap_err();
+        assert_eq!(links(), before, "{error}");
+        error
+    };
+    ip(&format!("-n {middle} addr add 10.9.0.9/24 dev east"));
+    let one = failed("west", "east").to_string();
+    assert_eq!(one, "east has the address 10.9.0.9, which nobody would reach once east is a port of a bridge");
+    ip(&format!("-n {middle} addr add 2001:db8::9/64 dev east nodad"));
+    let two = failed("west", "east");
+    assert!(two.to_string().starts_with("east has the addresses 10.9.0.9 and 2001:db8::9, which nobody"), "{two}");
+    assert!(two.hint().unwrap().contains("`ip address flush dev east`"), "{two}");
+    ip(&format!("-n {middle} addr flush dev east"));
+    // Those of a link alone are of the kernel's own making.
+    ip(&format!("-n {middle} addr add fe80::9/64 dev east nodad"));
+    ip(&format!("-n {middle} addr add 169.254.9.9/16 dev east"));
+    ip(&format!("-n {middle} tuntap add dev tun0 mode tun"));
+    ip(&format!("-n {middle} link set tun0 up"));
+    let tunnel = failed("west", "tun0");
+    assert_eq!(tunnel.to_string(), "tun0 cannot be a port of a bridge: its frames are not those of Ethernet");
+    assert!(tunnel.hint().unwrap().starts_with("`lastmile tc POLICY --device tun0 --apply` shapes there"), "{tunnel}");
+    // No bridge takes the device below a macvlan, which its frames go to: it is refused after the first has joined.
+    ip(&format!("-n {middle} link add mv0 link west type macvlan"));
+    let second = failed("east", "west");
+    assert!(second.to_string().starts_with("making west a port of lm0: "), "{second}");
+    ip(&format!("-n {middle} link del mv0"));
+    // The bridge is made, and a packet path is not to be had.
+    ip(&format!("-n {middle} link set west mtu 9000"));
+    let before = links();
+    let config = Config { make_bridge: Some("lm0".into()), path: Path::Xdp, ..config(&hosts, unshaped(), unshaped()) };
+    let late = World::build(&config).map(|_| ()).unwrap_err();
+    assert!(matches!(late, Error::PacketsTooLong { .. }), "{late}");
+    assert_eq!(links(), before);
+    ip(&format!("-n {middle} link set west mtu 1500"));
+    assert_eq!(build("west", "east", Some("lm0")).unwrap().bridge(), "lm0");
+}
+
 #[test]
 #[ignore = "needs root: real packets"]
 fn what_is_wrong_with_the_interfaces_is_said_with_what_would_help() {
@@ -145,56 +202,6 @@ fn what_is_wrong_with_the_interfaces_is_said_with_what_would_help() {
     ip(&format!("-n {middle} link set east down"));
     assert!(matches!(refused("west", "east"), Error::InterfaceDown { name } if name == "east"));
     ip(&format!("-n {middle} link set east up"));
-    // Each device with what it is a port of.
-    let links = || {
-        let shown = Command::new("ip").args(["-n", middle, "-o", "link"]).output().unwrap();
-        let shown = String::from_utf8(shown.stdout).unwrap();
-        let master = |line: &str| Some(line.split_once(" master ")?.1.split(' ').next()?.to_owned());
-        shown.lines().map(|line| (line.split(": ").nth(1).map(str::to_owned), master(line))).collect::<Vec<_>>()
-    };
-    let before = links();
-    // Nothing is made, or what was made is removed, where the start fails.
-    let failed = |lan, wan| {
-        let error = build(lan, wan, Some("lm0")).map(|_| ()).unwrap_err();
-        assert_eq!(links(), before, "{error}");
-        error
-    };
-    ip(&format!("-n {middle} addr add 10.9.0.9/24 dev east"));
-    ip(&format!("-n {middle} addr add 2001:db8::9/64 dev east nodad"));
-    let addressed = failed("west", "east");
-    let told = "east has the address 10.9.0.9, 2001:db8::9, which nobody would reach once east is a port of a bridge";
-    assert_eq!(addressed.to_string(), told);
-    assert!(addressed.hint().unwrap().contains("`ip address flush dev east`"), "{addressed}");
-    ip(&format!("-n {middle} addr flush dev east"));
-    // Those of a link alone are of the kernel's own making.
-    ip(&format!("-n {middle} addr add fe80::9/64 dev east nodad"));
-    ip(&format!("-n {middle} addr add 169.254.9.9/16 dev east"));
-    let before = {
-        ip(&format!("-n {middle} tuntap add dev tun0 mode tun"));
-        ip(&format!("-n {middle} link set tun0 up"));
-        links()
-    };
-    let tunnel = build("west", "tun0", Some("lm0")).map(|_| ()).unwrap_err();
-    assert_eq!(tunnel.to_string(), "tun0 cannot be a port of a bridge: its frames are not those of Ethernet");
-    assert!(tunnel.hint().unwrap().starts_with("`lastmile tc POLICY --device tun0 --apply` shapes there"), "{tunnel}");
-    assert_eq!(links(), before);
-    // A macvlan has Ethernet frames, and no bridge takes it: the second port is refused after the first has joined.
-    ip(&format!("-n {middle} link add mv0 link west type macvlan"));
-    ip(&format!("-n {middle} link set mv0 up"));
-    let before = links();
-    let second = build("east", "mv0", Some("lm0")).map(|_| ()).unwrap_err();
-    assert!(second.to_string().starts_with("making mv0 a port of lm0: "), "{second}");
-    assert_eq!(links(), before);
-    ip(&format!("-n {middle} link del mv0"));
-    ip(&format!("-n {middle} link del tun0"));
-    // The bridge is made, and a packet path is not to be had.
-    ip(&format!("-n {middle} link set west mtu 9000"));
-    let before = links();
-    let config = Config { make_bridge: Some("lm0".into()), path: Path::Xdp, ..config(&hosts, unshaped(), unshaped()) };
-    let late = World::build(&config).map(|_| ()).unwrap_err();
-    assert!(matches!(late, Error::PacketsTooLong { .. }), "{late}");
-    assert_eq!(links(), before);
-    ip(&format!("-n {middle} link set west mtu 1500"));
     let world = build("west", "east", Some("lm0")).unwrap();
     assert_eq!(world.bridge(), "lm0");
     let second = refused("west", "east");

@@ -203,7 +203,7 @@ mod tests {
         let counters = r#""counters":[{"path":"","kind":"drain","name":"urgent","value":7},
             {"path":"","kind":"drain","name":"urgent_bytes","value":588},
             {"path":"","kind":"drain","name":"dropped_tail","value":1},
-            {"path":"queue","kind":"fifo","name":"dropped_tail","value":9}],"classes":[{"name":"quick""#;
+            {"path":"queue","kind":"fifo","name":"dropped_tail","value":9}],"classes":[{"name":"quick"#;
         let with = ANSWER.replace(r#""classes":[{"name":"quick"#, counters);
         let readings = shaper.readings(&with).unwrap();
         let names = |readings: &[Reading]| readings.iter().map(|reading| reading.name.to_string()).collect::<Vec<_>>();
