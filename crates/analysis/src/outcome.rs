@@ -104,7 +104,7 @@ impl Direction {
         let (own, other) = (self.delays.round_trips, self.delays.answers);
         match self.position.vantage {
             Vantage::Sender => return (own.median, own.p95),
-            Vantage::Unknown if other.usually_longer_than(own) => return (None, None),
+            Vantage::Unknown if is_distant(self.delays.usual()) => return (None, None),
             Vantage::Unknown => return (own.median, own.p95),
             Vantage::Between | Vantage::Receiver => {}
         }
@@ -152,6 +152,13 @@ pub struct Delays {
     /// The fastest of the last few round trips to the sender, including times when it had no data
     /// to send.
     pub turnaround: Option<Duration>,
+}
+
+impl Delays {
+    /// The medians of the answers and of the round trips to the receiver, where the answers are enough to be usual ones.
+    pub(crate) fn usual(&self) -> Option<(Duration, Duration)> {
+        self.answers.median.zip(self.round_trips.median).filter(|_| self.answers.count >= FEW)
+    }
 }
 
 /// ACKs for a direction.
@@ -283,13 +290,6 @@ pub struct RoundTrips {
 impl RoundTrips {
     pub(crate) fn of(trips: &RoundTrip) -> Self {
         Self { count: trips.count(), least: trips.least(), median: trips.quantile(0.5), p95: trips.quantile(0.95) }
-    }
-
-    /// Of the answers of a sender: the median, if they are enough, is that of a distant one, and longer than that of
-    /// the round trips to the receiver.
-    fn usually_longer_than(self, to_receiver: Self) -> bool {
-        let medians = self.median.zip(to_receiver.median).filter(|_| self.count >= FEW);
-        medians.is_some_and(|(answer, trip)| is_distant(answer, trip))
     }
 }
 

@@ -33,8 +33,9 @@ pub(crate) const FEW: u64 = 8;
 pub(crate) const WITHIN_HOSTS: Duration = Duration::from_us(250);
 
 /// The answers of a sender usually take as long as those of a distant one, and longer than the rest of the round trip.
-pub(crate) fn is_distant(sender: Duration, receiver: Duration) -> bool {
-    sender > NEAR && sender > receiver
+/// `usual` are the medians of both parts.
+pub(crate) fn is_distant(usual: Option<(Duration, Duration)>) -> bool {
+    usual.is_some_and(|(sender, receiver)| sender > NEAR && sender > receiver)
 }
 
 impl Vantage {
@@ -56,7 +57,7 @@ impl Vantage {
     /// before the capture was empty at the fastest answer. `usual` are the medians of both parts.
     #[must_use]
     pub(crate) fn behind_a_queue(self, usual: Option<(Duration, Duration)>) -> Self {
-        let is_behind = usual.is_some_and(|(sender, receiver)| is_distant(sender, receiver));
+        let is_behind = is_distant(usual);
         if self == Self::Sender && is_behind { Self::Between } else { self }
     }
 

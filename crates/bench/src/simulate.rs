@@ -81,7 +81,7 @@ fn measurement(name: &str, wall_s: f64, outcome: &Outcome, memory: Option<(u64, 
     Measurement {
         name: name.to_owned(),
         wall_s,
-        events: outcome.events,
+        events: outcome.events.unwrap_or(0),
         hops,
         data_packets,
         peak_bytes: peak,

@@ -79,7 +79,7 @@ pub fn document(origin: &Origin, path: &Path<'_>, outcome: &Outcome) -> Document
     let network = Network { lines: Vec::new(), ..path.network() };
     let run = outcome::Outcome {
         duration: outcome.elapsed,
-        events: 0,
+        events: None,
         flows: Vec::new(),
         links: links(outcome, &network, outcome.elapsed),
         probes: Vec::new(),

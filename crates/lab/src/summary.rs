@@ -155,7 +155,7 @@ pub fn as_simulated(plan: &Plan<'_>, outcome: &lab::Outcome) -> sim::Outcome {
     series.retain(|series| !series.points.is_empty() && network.record.interval.is_some());
     sim::Outcome {
         duration: network.duration,
-        events: 0,
+        events: None,
         flows,
         links: line::links(emulated, network, network.duration),
         probes,

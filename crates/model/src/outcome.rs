@@ -25,8 +25,8 @@ pub use self::applications::{
 pub struct Outcome {
     /// Simulated time.
     pub duration: Duration,
-    /// Number of events; zero of a run on real hosts.
-    pub events: u64,
+    /// Number of events; `None` of a run on real hosts.
+    pub events: Option<u64>,
     /// One row per flow, in the order of the traffic list.
     pub flows: Vec<FlowOutcome>,
     /// One row per link, in the order of the network's list.

@@ -87,14 +87,6 @@ TYPES: dict[str, tuple[Callable[[], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", TYPES)
-def test_an_argument_of_another_type_is_named(name: str) -> None:
-    call, message = TYPES[name]
-    with pytest.raises(TypeError) as caught:
-        call()
-    assert str(caught.value) == message
-
-
 VALUES: dict[str, tuple[Callable[[], object], str]] = {
     "range": (
         lambda: lm.latin(5, {"a": ("1 Mbit/s",)}),  # type: ignore[dict-item]
@@ -128,10 +120,13 @@ VALUES: dict[str, tuple[Callable[[], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", VALUES)
-def test_an_argument_without_a_meaning_is_named(name: str) -> None:
-    call, message = VALUES[name]
-    with pytest.raises(ValueError) as caught:
+@pytest.mark.parametrize(
+    ("error", "call", "message"),
+    [(TypeError, *case) for case in TYPES.values()] + [(ValueError, *case) for case in VALUES.values()],
+    ids=[*TYPES, *VALUES],
+)
+def test_a_wrong_argument_is_named(error: type[Exception], call: Callable[[], object], message: str) -> None:
+    with pytest.raises(error) as caught:
         call()
     assert str(caught.value) == message
 

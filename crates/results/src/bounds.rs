@@ -104,8 +104,7 @@ impl Limits {
             return Self::default();
         }
         let all = if shape.many { ", all its connections together" } else { "" };
-        // Runs on real hosts have no events.
-        let simulated = outcome.events > 0;
+        let simulated = outcome.events.is_some();
         let data = holds(network, &shape.data_path, shape.payload).map(|(link, hold, beyond)| {
             let by = format!("{}{all}", hold.words(&network.links[link]));
             let bound = Bound::of_link(link, shape.best_bps(&network.links[link], hold, simulated), by);

@@ -59,7 +59,7 @@ pub fn summarise(origin: &Origin, network: &Network, outcome: &Outcome) -> Summa
             seed: network.seed,
             version: origin.version.clone(),
             duration_s: outcome.duration.as_secs_f64(),
-            events: outcome.events,
+            events: outcome.events.unwrap_or(0),
             clock: Clock::Simulated,
             inputs: origin.inputs.clone(),
         },

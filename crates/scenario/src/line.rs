@@ -311,7 +311,7 @@ pub(crate) fn named_layer(table: &Table<'_>, name: &str) -> Option<LinkLayer> {
 }
 
 /// The hint where several presets, bytes, or a preset with bytes are named in place of one preset: the table that says
-/// it in a file. CAKE adds such words; its `ether-vlan` adds 4 bytes to a keyword.
+/// it in a file. CAKE adds such words; its `ether-vlan` adds 4 bytes to a keyword, and nothing to its minimum.
 #[must_use]
 pub fn of_several(text: &str) -> Option<String> {
     enum Word {
@@ -331,10 +331,9 @@ pub fn of_several(text: &str) -> Option<String> {
     for word in &words {
         match word {
             Word::Bytes(more) => bytes = bytes.checked_add(*more)?,
-            Word::Tag => bytes += i32::try_from(ethernet::VLAN_TAG).ok()?,
+            Word::Tag => bytes = bytes.checked_add_unsigned(ethernet::VLAN_TAG)?,
             Word::Known(known) if layer.is_none() => layer = Some(*known),
-            // The sum of two encapsulations is none.
-            Word::Known(_) => return Some("one preset is named".to_owned()),
+            Word::Known(_) => return Some("name one preset: two encapsulations have no sum".to_owned()),
         }
     }
     let framing = match layer.map(LinkLayer::framing) {
@@ -344,8 +343,14 @@ pub fn of_several(text: &str) -> Option<String> {
         Some(Framing::Ptm) | None => "ptm",
     };
     let overhead = bytes.checked_add(layer.map_or(0, LinkLayer::overhead))?;
+    let minimum = match layer.map_or(0, LinkLayer::min_frame) {
+        0 => String::new(),
+        bytes => format!(", minimum = {bytes}"),
+    };
     let choice = if layer.is_none() { " (or \"atm\", \"none\")" } else { "" };
-    Some(format!("a file may have encapsulation = {{ overhead = {overhead}, framing = \"{framing}\" }}{choice}"))
+    Some(format!(
+        "a file may have encapsulation = {{ overhead = {overhead}, framing = \"{framing}\"{minimum} }}{choice}"
+    ))
 }
 
 fn custom(table: &Table<'_>) -> Option<LinkLayer> {

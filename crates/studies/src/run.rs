@@ -140,7 +140,7 @@ pub fn simulate<S>(
     #[expect(clippy::cast_precision_loss, reason = "for printing")]
     let timing = Timing {
         wall_s,
-        events_per_s: rate(outcome.events as f64),
+        events_per_s: rate(outcome.events.unwrap_or(0) as f64),
         speed: rate(outcome.duration.as_secs_f64()),
         memory_bytes: peak_memory(),
     };

@@ -22,10 +22,15 @@ impl Mean {
         let n = samples.len() as f64;
         let mean = samples.iter().sum::<f64>() / n;
         let freedom = n - 1.0;
-        let Ok(student) = StudentsT::new(0.0, 1.0, freedom) else { return Some(Self { mean, ci95: None }) };
-        let variance = samples.iter().map(|sample| (sample - mean).powi(2)).sum::<f64>() / freedom;
-        Some(Self { mean, ci95: Some(student.inverse_cdf(0.975) * (variance / n).sqrt()) })
+        let squares: f64 = samples.iter().map(|sample| (sample - mean).powi(2)).sum();
+        Some(Self { mean, ci95: student(freedom).map(|t| t * (squares / freedom / n).sqrt()) })
     }
+}
+
+/// Standard errors in the half width of a 95 % interval: Student's t of 0.975. `None` without a degree of freedom.
+#[must_use]
+pub fn student(freedom: f64) -> Option<f64> {
+    Some(StudentsT::new(0.0, 1.0, freedom).ok()?.inverse_cdf(0.975))
 }
 
 #[cfg(test)]
@@ -41,5 +46,8 @@ mod tests {
         assert!((ci95.unwrap() - 1.9632).abs() < 1e-4, "{ci95:?}");
         assert_eq!(Mean::of(&[3.0]), Some(Mean { mean: 3.0, ci95: None }));
         assert_eq!(Mean::of(&[]), None);
+        let tabulated = [12.706, 4.303, 3.182];
+        assert!((1..).zip(tabulated).all(|(freedom, t)| (student(f64::from(freedom)).unwrap() - t).abs() < 5e-4));
+        assert_eq!(student(0.0), None);
     }
 }

@@ -6,7 +6,7 @@ use super::Half;
 use super::cause::LEAST;
 use super::state::Phase;
 use crate::limit::{Limit, Shares};
-use crate::outcome::{Direction, Limits, RoundTrips};
+use crate::outcome::{Delays, Direction, Limits, RoundTrips};
 use crate::sender::Basis;
 use crate::vantage::{FEW, Vantage, WITHIN_HOSTS};
 
@@ -111,9 +111,12 @@ impl Half {
     /// distant sender saw it.
     pub(crate) fn finish(mut self, from: Instant, ways: [Option<Duration>; 2], remote: Option<Self>) -> Direction {
         [self.out.position.to_sender, self.out.position.to_receiver] = ways;
-        let answers = &self.sender.turnaround.prompt;
-        let usual = answers.quantile(0.5).zip(self.rtt.quantile(0.5)).filter(|_| answers.count() >= FEW);
-        self.out.position.vantage = Vantage::new(ways[0], ways[1]).behind_a_queue(usual);
+        self.out.delays = Delays {
+            round_trips: RoundTrips::of(&self.rtt),
+            answers: RoundTrips::of(&self.sender.turnaround.prompt),
+            turnaround: self.sender.turnaround.fastest(),
+        };
+        self.out.position.vantage = Vantage::new(ways[0], ways[1]).behind_a_queue(self.out.delays.usual());
         self.out.window.limiting = self.window.limiting.mean();
         if let Some(remote) = remote.filter(|_| self.out.position.vantage != Vantage::Sender) {
             self.out.repeats = remote.out.repeats;
@@ -142,9 +145,6 @@ impl Half {
         #[expect(clippy::cast_precision_loss, reason = "statistics")]
         let bits = self.out.volume.bytes_of_goodput as f64 * 8.0;
         self.out.goodput_bps = if seconds > 0.0 { bits / seconds } else { 0.0 };
-        self.out.delays.turnaround = self.sender.turnaround.fastest();
-        self.out.delays.round_trips = RoundTrips::of(&self.rtt);
-        self.out.delays.answers = RoundTrips::of(&self.sender.turnaround.prompt);
         self.out
     }
 }

@@ -101,20 +101,17 @@ impl Talk {
     /// Acknowledges all segments before the `number`th, with SACK blocks `left..right` of segments
     /// above.
     fn ack(&mut self, ms: u64, number: u32, blocks: &[(u32, u32)]) {
+        self.ack_with_window(ms, number, 16_000, blocks);
+    }
+
+    /// The same with this window in units of 4.
+    fn ack_with_window(&mut self, ms: u64, number: u32, window: u16, blocks: &[(u32, u32)]) {
         let at = |number: u32| SeqNumber::new(ISN).add(1 + number * MSS);
         let blocks: Vec<SackBlock> =
             blocks.iter().map(|&(left, right)| SackBlock { left: at(left), right: at(right) }).collect();
-        let meta =
-            Meta { seq: SeqNumber::new(8), ack: at(number), flags: TcpFlags::ACK, window: 16_000, ..Meta::default() };
+        let meta = Meta { seq: SeqNumber::new(8), ack: at(number), flags: TcpFlags::ACK, window, ..Meta::default() };
         let options = self.options.with_sack(&blocks);
         self.packet(ms, false, meta, options, 0);
-    }
-
-    /// Acknowledges all segments before the `number`th, with this window in units of 4.
-    fn ack_with_window(&mut self, ms: u64, number: u32, window: u16) {
-        let ack = SeqNumber::new(ISN).add(1 + number * MSS);
-        let meta = Meta { seq: SeqNumber::new(8), ack, flags: TcpFlags::ACK, window, ..Meta::default() };
-        self.packet(ms, false, meta, self.options, 0);
     }
 
     fn end(self) -> Connection {
@@ -158,11 +155,11 @@ fn numbers_wrap_and_every_byte_is_new_once() {
 #[test]
 fn the_limiting_window_is_the_mean_over_the_time_for_which_it_limited() {
     let mut talk = Talk::open();
-    talk.ack_with_window(150, 0, 2_000);
+    talk.ack_with_window(150, 0, 2_000, &[]);
     (0..8).for_each(|number| talk.data(200, number));
-    talk.ack_with_window(300, 8, 4_000);
+    talk.ack_with_window(300, 8, 4_000, &[]);
     (8..24).for_each(|number| talk.data(300, number));
-    talk.ack_with_window(600, 24, 16_000);
+    talk.ack_with_window(600, 24, 16_000, &[]);
     let up = talk.up();
     assert_eq!(up.limits.shares.of(Limit::ReceiveWindow), Duration::from_ms(400));
     assert_eq!((up.window.limiting, up.window.max), (Some(14_000), Some(64_000)));

@@ -2,7 +2,6 @@
 //!
 //! All of it acts on the network namespace of the calling thread.
 
-use std::ffi::CStr;
 use std::fs;
 use std::io;
 use std::net::IpAddr;
@@ -49,43 +48,17 @@ pub(crate) fn add(name: &str, address: IpAddr, prefix_len: u8) -> io::Result<()>
 }
 
 /// The addresses of the device by which other machines may reach this one: those of a link alone are left out, which
-/// the kernel gives by itself. See getifaddrs(3).
+/// the kernel gives by itself.
 pub(crate) fn of(name: &str) -> io::Result<Vec<IpAddr>> {
-    let mut found = Vec::new();
-    let mut list = std::ptr::null_mut();
-    // SAFETY: `list` is a place for the pointer to the list.
-    if unsafe { libc::getifaddrs(&raw mut list) } != 0 {
-        return Err(io::Error::last_os_error());
+    let all = if_addrs::get_if_addrs()?.into_iter().filter(|interface| interface.name == name);
+    Ok(all.map(|interface| interface.ip()).filter(|address| !is_of_link(*address)).collect())
+}
+
+fn is_of_link(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
     }
-    let mut next = list;
-    // SAFETY: the entries, their names and their addresses are valid until the list is freed; the family of an address
-    // says of which type it is.
-    while let Some(entry) = unsafe { next.as_ref() } {
-        next = entry.ifa_next;
-        let named = unsafe { CStr::from_ptr(entry.ifa_name) };
-        let Some(address) = (unsafe { entry.ifa_addr.as_ref() }) else { continue };
-        if named.to_bytes() != name.as_bytes() {
-            continue;
-        }
-        match i32::from(address.sa_family) {
-            libc::AF_INET => {
-                let address = unsafe { *entry.ifa_addr.cast::<libc::sockaddr_in>() };
-                found.push(IpAddr::V4(u32::from_be(address.sin_addr.s_addr).into()));
-            }
-            libc::AF_INET6 => {
-                let address = unsafe { *entry.ifa_addr.cast::<libc::sockaddr_in6>() };
-                found.push(IpAddr::V6(address.sin6_addr.s6_addr.into()));
-            }
-            _ => {}
-        }
-    }
-    // SAFETY: the list is that of `getifaddrs`, and nothing of it is used below.
-    unsafe { libc::freeifaddrs(list) };
-    found.retain(|address| match address {
-        IpAddr::V4(address) => !address.is_link_local(),
-        IpAddr::V6(address) => !address.is_unicast_link_local(),
-    });
-    Ok(found)
 }
 
 /// A family of addresses.

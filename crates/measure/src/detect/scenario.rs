@@ -242,26 +242,33 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
 
+    fn exactly(value: f64) -> Estimate {
+        Estimate { value, low: value, high: value }
+    }
+
+    /// That holds so many packets of 1500 bytes, and counts bytes on the wire.
+    fn buffer(packets: f64) -> Buffer {
+        let (bytes, packets) = (exactly(packets * 1_500.0), exactly(packets));
+        Buffer { bytes, packets, wait_s: exactly(0.1), unit: Unit::WireBytes }
+    }
+
+    fn candidate(overhead_bytes: i32, minimum_bytes: u32, framing: &str) -> Candidate {
+        Candidate {
+            presets: Vec::new(),
+            overhead_bytes,
+            minimum_bytes,
+            framing: framing.to_owned(),
+            probability: 1.0,
+            gross_bps: exactly(6e6),
+        }
+    }
+
     /// 64 packets of 1500 bytes with 40 bytes around each take 33 cells each (RFC 2684: 32.08 cells of 48 bytes).
     #[test]
     fn a_buffer_over_atm_holds_the_cells_of_its_packets() {
-        let exactly = |value| Estimate { value, low: value, high: value };
-        let buffer = Buffer {
-            bytes: exactly(96_000.0),
-            packets: exactly(64.0),
-            wait_s: exactly(0.149_25),
-            unit: Unit::WireBytes,
-        };
-        let candidate = Candidate {
-            presets: Vec::new(),
-            overhead_bytes: 40,
-            minimum_bytes: 0,
-            framing: "atm".to_owned(),
-            probability: 1.0,
-            gross_bps: exactly(6e6),
-        };
-        assert_eq!(limit(&buffer, Some(&candidate)), "2112 cells");
-        assert_eq!(limit(&Buffer { unit: Unit::Packets, ..buffer }, Some(&candidate)), "64 packets");
+        let (buffer, atm) = (buffer(64.0), candidate(40, 0, "atm"));
+        assert_eq!(limit(&buffer, Some(&atm)), "2112 cells");
+        assert_eq!(limit(&Buffer { unit: Unit::Packets, ..buffer }, Some(&atm)), "64 packets");
         assert_eq!(limit(&buffer, None), "96000 B");
     }
 
@@ -269,24 +276,10 @@ mod tests {
     /// blocks (IEEE 802.3, 61.3.3). A scenario reads the limit in that unit.
     #[test]
     fn a_buffer_in_bytes_on_the_wire_is_written_in_them() {
-        let exactly = |value| Estimate { value, low: value, high: value };
-        let buffer = Buffer {
-            bytes: exactly(493_500.0),
-            packets: exactly(329.0),
-            wait_s: exactly(0.0999),
-            unit: Unit::WireBytes,
-        };
-        let candidate = |overhead_bytes, minimum_bytes, framing: &str| Candidate {
-            presets: Vec::new(),
-            overhead_bytes,
-            minimum_bytes,
-            framing: framing.to_owned(),
-            probability: 1.0,
-            gross_bps: exactly(40e6),
-        };
-        let written = limit(&buffer, Some(&candidate(18, 64, "none")));
+        let written = limit(&buffer(329.0), Some(&candidate(18, 64, "none")));
         assert_eq!(written, "499422 wire bytes");
         assert_eq!(written.parse(), Ok(lastmile_units::Limit::Wire(lastmile_units::WireBytes::new(329 * 1_518))));
-        assert_eq!(limit(&buffer, Some(&candidate(21, 0, "ptm"))), format!("{} wire bytes", 329 * (1_521 + 24)));
+        let coded = limit(&buffer(329.0), Some(&candidate(21, 0, "ptm")));
+        assert_eq!(coded, format!("{} wire bytes", 329 * (1_521 + 24)));
     }
 }

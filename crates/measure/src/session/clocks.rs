@@ -6,14 +6,13 @@
 //! constant; how they change under load does not depend on it. The line through the offsets of
 //! several spans of the idle phase is the drift (minimum filtering; Paxson 1998).
 
+use lastmile_theory::interval::student;
+
 use crate::probe::Sample;
 use crate::statistics::WAKE_UPS_S;
 
 /// Spans of the idle phase, each with an offset.
 const SPANS: u32 = 5;
-
-/// The 97.5 % quantiles of Student's law for the residuals of 3, 4 and 5 spans: 1, 2 and 3 degrees of freedom.
-const STUDENT: [f64; 3] = [12.706, 4.303, 3.182];
 
 /// Least standard deviation of an offset: its two delays include the wake-ups of both hosts.
 const LEAST_NOISE_S: f64 = WAKE_UPS_S / 2.0;
@@ -84,10 +83,9 @@ fn line(samples: &[Sample], (from_s, to_s): (f64, f64)) -> Option<Line> {
     let line = Line { offset_s: offset_s - drift * middle_s, drift, within: None };
     let residuals = points.iter().map(|(at_s, own_s)| own_s - line.offset_s - drift * at_s);
     let squares: f64 = residuals.map(|residual_s| residual_s.powi(2)).sum();
-    let within = points.len().checked_sub(3).and_then(|at| STUDENT.get(at)).map(|t| {
-        // Two parameters are estimated. Five points may lie on a line by chance, and wake-ups move each.
-        t * (squares / (count - 2.0)).max(LEAST_NOISE_S.powi(2)).sqrt() / spread.sqrt()
-    });
+    // Two parameters are estimated. Five points may lie on a line by chance, and wake-ups move each.
+    let freedom = count - 2.0;
+    let within = student(freedom).map(|t| t * (squares / freedom).max(LEAST_NOISE_S.powi(2)).sqrt() / spread.sqrt());
     (drift.abs() <= MOST_DRIFT).then_some(Line { within, ..line })
 }
 

@@ -254,9 +254,9 @@ fn one(subject: &Subject, samples: &[Sample], phase: &Phase, decided_s: f64) -> 
         statistics::delays(&firsts.filter_map(|sample| value(sample)).collect::<Vec<f64>>())
     };
     let count = |is: &dyn Fn(&Sample) -> bool| counted.iter().filter(|sample| is(sample)).count() as u64;
-    let is_lost = |sample: &Sample| is_lost(sample) && sample.sent_s <= decided_s;
-    let lost = count(&is_lost);
-    let lost_on = |way| count(&|sample| is_lost(sample) && sample.lost == Some(way));
+    let counts_as_lost = |sample: &Sample| is_lost(sample) && sample.sent_s <= decided_s;
+    let lost = count(&counts_as_lost);
+    let lost_on = |way| count(&|sample| counts_as_lost(sample) && sample.lost == Some(way));
     let known = samples.iter().any(|sample| sample.lost.is_some());
     Series {
         subject: subject.clone(),

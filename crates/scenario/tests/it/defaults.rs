@@ -1,5 +1,7 @@
 //! Defaults of today: TCP, MTU, buffers, hops; words and lists that a file may use.
 
+use std::num::NonZeroU16;
+
 use lastmile_model::{OpenedBy, Source};
 use lastmile_queueing::fifo;
 use lastmile_queueing::spec::{Over, Spec};
@@ -79,7 +81,7 @@ fn an_mtu_of_both_directions_outlives_the_encapsulation_of_one() {
     let mtus = |text: &str| {
         let scenario = parsed(text);
         let access = scenario.access().expect("an access line");
-        [&access.down, &access.up].map(|hop| hop.line.link_layer.mtu().map_or(0, |mtu| mtu.get()))
+        [&access.down, &access.up].map(|hop| hop.line.link_layer.mtu().map_or(0, NonZeroU16::get))
     };
     for (mtu, bytes) in [("", 1492), ("mtu = \"1500 B\",", 1500), ("mtu = \"1400 B\",", 1400)] {
         assert_eq!(mtus(&both(mtu, "")), [bytes; 2]);
@@ -92,7 +94,7 @@ fn an_mtu_of_both_directions_outlives_the_encapsulation_of_one() {
                 back = { encapsulation = \"pppoe-ptm\" }\n";
     let scenario = parsed(link);
     let back = &scenario.network_ref().links[1].hop.line.link_layer;
-    assert_eq!(back.mtu().map(|mtu| mtu.get()), Some(1400));
+    assert_eq!(back.mtu().map(NonZeroU16::get), Some(1400));
 }
 
 /// Packets of 1500 bytes take 33 cells (RFC 2684: 1544 / 48), those of 1492 bytes too: 1448 or 1440 bytes of payload in

@@ -45,7 +45,7 @@ pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
     }
     Outcome {
         duration: simulation.network.duration,
-        events: simulation.events,
+        events: Some(simulation.events),
         flows,
         links,
         probes,
