@@ -325,7 +325,7 @@ impl Half {
 
     /// Counts a retransmission, and starts a repair with its first packet.
     fn count(&mut self, now: Instant, (start, end): (i64, i64), cause: Cause, packet: &Meta) {
-        self.recovery.reports.note((start, end), cause == Cause::Timeout);
+        self.recovery.reports.note(now, (start, end), cause == Cause::Timeout);
         self.expired(now, (start, end), cause);
         if cause == Cause::Fast && self.recovery.phase == Phase::Fast {
             self.recovery.habits.as_reno.note(now);
@@ -378,7 +378,7 @@ impl Half {
         let timestamp = packet.options().timestamps().map(|(value, _)| value);
         // The echo for the first segment under way is that of the segment itself (RFC 7323, section 4.3).
         if begins.is_some() || cause == Cause::TailProbe && start == self.stream.una {
-            self.recovery.doubt = Some(Doubt { start, at: now, timestamp, timeout: begins == Some(Phase::Loss) });
+            self.recovery.doubt = Some(Doubt { start, at: now, timestamp });
         }
         let (episode, una) = (self.recovery.episode, self.stream.una);
         self.recovery.undo.note((start, end), una, timestamp);

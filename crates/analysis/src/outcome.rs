@@ -155,7 +155,8 @@ pub struct Delays {
 }
 
 impl Delays {
-    /// The medians of the answers and of the round trips to the receiver, where the answers are enough to be usual ones.
+    /// The medians of the answers and of the round trips to the receiver, where the answers are enough to be
+    /// usual ones.
     pub(crate) fn usual(&self) -> Option<(Duration, Duration)> {
         self.answers.median.zip(self.round_trips.median).filter(|_| self.answers.count >= FEW)
     }

@@ -200,8 +200,9 @@ impl Half {
             _ => self.rtt.least().is_some_and(|least| now.since(doubt.at) < least / 2),
         };
         if early {
-            self.out.repeats.spurious += u64::from(self.recovery.reports.settle(doubt.start));
-            self.out.repeats.spurious_timeouts += u64::from(doubt.timeout);
+            let needless = self.recovery.reports.settle(doubt.at, doubt.start);
+            self.out.repeats.spurious += needless.all;
+            self.out.repeats.spurious_timeouts += needless.timeouts;
             // The sender takes its repair back: nothing is lost.
             self.sent.restore(ack, self.stream.next);
         }

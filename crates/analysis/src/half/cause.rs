@@ -210,22 +210,23 @@ impl Half {
 
     /// A timer ran for `again` after the one `before` it, for the same segment. A timeout doubles it.
     fn revise(&mut self, before: &Expiry, again: Duration) {
+        let was_timeout = before.cause == Cause::Timeout;
+        let least = if was_timeout { before.wait + before.wait / 2 } else { before.wait * 2 - before.wait / 8 };
+        let by_timeout = again >= least;
+        if by_timeout == was_timeout || !self.recovery.reports.revise(before.at, before.start, by_timeout) {
+            return;
+        }
         let (repeats, events) = (&mut self.out.repeats, &mut self.out.events);
-        let is_doubled = again >= before.wait * 2 - before.wait / 8;
-        match before.cause {
-            Cause::TailProbe if is_doubled => {
-                repeats.tail_probes -= 1;
-                repeats.timeouts += 1;
-                self.recovery.in_a_row += 1;
-                note(&mut events.timeouts_at, before.at);
-            }
-            Cause::Timeout if again < before.wait + before.wait / 2 => {
-                repeats.timeouts -= 1;
-                repeats.tail_probes += 1;
-                self.recovery.in_a_row = self.recovery.in_a_row.saturating_sub(1);
-                events.timeouts_at.pop_if(|at| *at == before.at);
-            }
-            _ => {}
+        if by_timeout {
+            repeats.tail_probes -= 1;
+            repeats.timeouts += 1;
+            self.recovery.in_a_row += 1;
+            note(&mut events.timeouts_at, before.at);
+        } else {
+            repeats.timeouts -= 1;
+            repeats.tail_probes += 1;
+            self.recovery.in_a_row = self.recovery.in_a_row.saturating_sub(1);
+            events.timeouts_at.pop_if(|at| *at == before.at);
         }
     }
 

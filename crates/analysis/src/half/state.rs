@@ -32,7 +32,6 @@ pub(super) struct Doubt {
     pub(super) start: i64,
     pub(super) at: Instant,
     pub(super) timestamp: Option<u32>,
-    pub(super) timeout: bool,
 }
 
 /// The part of a packet below the highest offset.

@@ -1023,3 +1023,17 @@ fn a_report_of_what_a_timer_sent_makes_the_timeout_spurious() {
     let repeats = talk.up().repeats;
     assert_eq!((repeats.timeouts, repeats.spurious, repeats.spurious_timeouts), (2, 2, 2));
 }
+
+/// The ACK comes too early for an answer to the retransmission, and reports it as well.
+#[test]
+fn a_timeout_that_two_signs_show_to_be_spurious_counts_once() {
+    let mut talk = Talk::open();
+    for number in 0..4 {
+        talk.data(200, number);
+    }
+    talk.ack(300, 1, &[]);
+    talk.data(700, 1);
+    talk.ack(705, 4, &[(1, 2)]);
+    let repeats = talk.up().repeats;
+    assert_eq!((repeats.timeouts, repeats.spurious, repeats.spurious_timeouts), (1, 1, 1));
+}
