@@ -27,7 +27,12 @@ pub(super) struct Settings {
     pub(super) interval: Duration,
     /// Transmission time of the largest packet at the rate of the tin.
     largest: Duration,
+    /// Packets of that size that may wait without being late.
+    patience: u32,
 }
+
+/// [`Settings::patience`] where flows need not share.
+const PATIENCE: u32 = 4;
 
 impl Settings {
     /// For traffic with this round-trip time, in a tin of this rate. The target is a twentieth of
@@ -39,11 +44,16 @@ impl Settings {
         let target = wanted.max(Duration::from_ps(largest.as_ps().saturating_mul(3) / 2));
         let longer = target.saturating_sub(wanted);
         let interval = Duration::from_ps(rtt.as_ps().saturating_add(longer.as_ps())).max(target.saturating_mul(2));
-        Self { target, interval, largest }
+        Self { target, interval, largest, patience: PATIENCE }
+    }
+
+    /// For a tin whose drops cost rate: each of its `flows` may have two packets waiting.
+    pub(super) fn shared_by(self, flows: u32) -> Self {
+        Self { patience: flows.saturating_mul(2).max(PATIENCE), ..self }
     }
 
     fn is_late(&self, waited: Duration) -> bool {
-        waited > self.target && waited > self.largest.saturating_mul(4)
+        waited > self.target && waited > self.largest.saturating_mul(self.patience.into())
     }
 }
 
@@ -327,6 +337,10 @@ mod tests {
         let slow = Settings::new(Duration::from_ms(100), Some(BitRate::from_kbit_per_s(500)), WireBytes::new(1500));
         assert_eq!((slow.target, slow.interval), (Duration::from_ms(36), Duration::from_ms(131)));
         assert!(!slow.is_late(Duration::from_ms(96)) && slow.is_late(Duration::from_us(96_001)));
+        // Two packets of each of two flows are no more than four; of five flows they are ten.
+        assert_eq!(slow.shared_by(2), slow);
+        let busy = slow.shared_by(5);
+        assert!(!busy.is_late(Duration::from_ms(240)) && busy.is_late(Duration::from_us(240_001)));
         // 1500 bytes in 120 ms: a target of 180 ms, and twice as much exceeds 275 ms.
         let slower = Settings::new(Duration::from_ms(100), Some(BitRate::from_kbit_per_s(100)), WireBytes::new(1500));
         assert_eq!((slower.target, slower.interval), (Duration::from_ms(180), Duration::from_ms(360)));

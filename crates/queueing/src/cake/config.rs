@@ -24,6 +24,8 @@ pub struct Config {
     /// Linux looks up hosts behind its address translation. No effect here, where no address is
     /// translated.
     pub nat: bool,
+    /// The slow line stands before this queue: dropped packets count towards the bandwidth.
+    pub ingress: bool,
     /// ACKs removed in favour of newer ones. `None`: no ACK filter.
     pub ack_filter: Option<Mode>,
     /// Encapsulation by which the bandwidth is counted, if other than that of this line: the
@@ -48,6 +50,7 @@ impl Default for Config {
             rtt: Duration::from_ms(100),
             memory: None,
             nat: false,
+            ingress: false,
             ack_filter: None,
             link_layer: None,
             largest: ByteCount::new(1500),

@@ -85,9 +85,10 @@ pub(super) fn mix(bits: u64) -> u64 {
     (wide >> 64) as u64 ^ wide as u64
 }
 
-/// Number of bulk flows of each host, by which the host's share is divided.
+/// Number of bulk flows, and of those of each host, by which the host's share is divided.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HostLoad {
+    flows: u32,
     sources: BTreeMap<IpAddr, u32>,
     destinations: BTreeMap<IpAddr, u32>,
 }
@@ -95,6 +96,7 @@ pub(super) struct HostLoad {
 impl HostLoad {
     /// A flow between these hosts became a bulk flow.
     pub(super) fn add(&mut self, isolation: Isolation, hosts: Hosts) {
+        self.flows += 1;
         let Some((source, destination)) = hosts else { return };
         let (by_source, by_destination) = isolation.shares();
         if by_source {
@@ -107,6 +109,7 @@ impl HostLoad {
 
     /// A flow between these hosts stopped being a bulk flow.
     pub(super) fn remove(&mut self, isolation: Isolation, hosts: Hosts) {
+        self.flows -= 1;
         let Some((source, destination)) = hosts else { return };
         let (by_source, by_destination) = isolation.shares();
         if by_source {
@@ -115,6 +118,11 @@ impl HostLoad {
         if by_destination {
             decrement(&mut self.destinations, destination);
         }
+    }
+
+    /// Bulk flows of all hosts.
+    pub(super) fn flows(&self) -> u32 {
+        self.flows
     }
 
     /// The number of flows with which a flow between these hosts shares: the larger load of the
@@ -187,7 +195,7 @@ mod tests {
         let mut fewer = HostLoad::default();
         (0..3).for_each(|_| fewer.add(Isolation::Triple, hosts(1, 5)));
         fewer.remove(Isolation::Triple, hosts(1, 5));
-        assert_eq!(fewer.of(hosts(1, 5)), 2);
+        assert_eq!((fewer.of(hosts(1, 5)), fewer.flows()), (2, 2));
         let mut gone = HostLoad::default();
         gone.add(Isolation::Triple, hosts(1, 5));
         gone.remove(Isolation::Triple, hosts(1, 5));

@@ -5,8 +5,8 @@
 //! management solution for home gateways", LANMAN 2018. Numbers that both omit are those of
 //! `net/sched/sch_cake.c` of Linux (read in 2026).
 //!
-//! - *Shaper*, in deficit mode: after a packet departs, the next may depart once the line would
-//!   have carried the first. No bucket, no burst. Sizes are bytes on the wire.
+//! - *Shaper*, in deficit mode (`shaper`): sizes are bytes on the wire. With `ingress` dropped packets
+//!   are charged too, and no packet is late before each bulk flow of its tin could have sent two.
 //! - *Tins* ([`Diffserv`]): the tin with the largest number has priority while it is below its
 //!   threshold.
 //! - *Isolation* ([`Isolation`]): within a tin each flow has a queue, and each host its share.
@@ -22,8 +22,9 @@
 //! - A flow that finds all eight ways of its set taken stays in the queue that it shares until that
 //!   is empty. Linux may move it earlier, which reorders the flow.
 //! - `nat` is only passed on to Linux: addresses here are never translated.
-//! - Not implemented: `wash`, `ingress`, `autorate-ingress`, `fwmark`, the splitting of large
-//!   segments (there are none here).
+//! - A packet larger than the memory is not charged, as no such packet exists in Linux.
+//! - Not implemented: `wash`, `autorate-ingress`, `fwmark`, the splitting of large segments (there
+//!   are none here).
 //!
 //! Cost: a few look-ups a packet; the logarithm of the number of queues while memory is short; a
 //! scan of a flow's queue with the ACK filter. If hosts share, a flow of a host with n bulk flows
@@ -33,6 +34,7 @@
 mod cobalt;
 mod config;
 mod isolation;
+mod shaper;
 mod shared;
 mod tin;
 mod tins;
@@ -41,16 +43,17 @@ use std::sync::Arc;
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{FlowDirectory, Packet};
-use lastmile_units::{ByteCount, Instant, PacketCount, Serialiser};
+use lastmile_units::{ByteCount, Instant, PacketCount};
 
 use crate::catalogue::{Built, Mechanism};
 use crate::discipline::Counter;
 use crate::random::Stream;
-use crate::spec::{Problem, Shaper, Site};
+use crate::spec::{self, Problem, Site};
 use crate::{Backlog, Discipline, DropReason, DropSink, Environment};
 
 pub use config::{CakeError, Config};
 pub use isolation::Isolation;
+use shaper::Shaper;
 use shared::{Ledger, Shared};
 use tin::{QUEUES, Tin};
 pub use tins::Diffserv;
@@ -64,9 +67,6 @@ pub struct Cake<P> {
     sent: usize,
     shared: Shared,
     memory: u64,
-    shaper: Option<Serialiser>,
-    /// The time at which the next packet may depart.
-    next: Instant,
     /// Without a rate: the tin that has the turn.
     turn: usize,
     too_large: u64,
@@ -74,7 +74,10 @@ pub struct Cake<P> {
 
 impl<P> core::fmt::Debug for Cake<P> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Cake").field("config", &self.config).field("next", &self.next).finish_non_exhaustive()
+        f.debug_struct("Cake")
+            .field("config", &self.config)
+            .field("shaper", &self.shared.shaper)
+            .finish_non_exhaustive()
     }
 }
 
@@ -92,12 +95,12 @@ impl<P: Packet> Cake<P> {
             shared: Shared {
                 link_layer,
                 ack_filter: config.ack_filter,
+                ingress: config.ingress,
+                shaper: config.bandwidth.map(|rate| Shaper::new(rate, config.catch_up)),
                 random: Stream::new(config.seed, "cake"),
                 ledger: Ledger::default(),
             },
             memory: config.memory().as_u64(),
-            shaper: config.bandwidth.map(Serialiser::new),
-            next: Instant::ZERO,
             turn: 0,
             too_large: 0,
             config: config.clone(),
@@ -111,13 +114,13 @@ impl<P: Packet> Cake<P> {
                 self.shared.ledger.by_size.get_or_insert_with(|| self.tins.iter().flat_map(Tin::sizes).collect());
             let &(_, longest) = by_size.last().expect("the backlog is not empty");
             let longest = longest as usize;
-            self.tins[longest / QUEUES].drop_oldest(longest % QUEUES, now, &mut self.shared.ledger, drops);
+            self.tins[longest / QUEUES].drop_oldest(longest % QUEUES, now, &mut self.shared, drops);
         }
     }
 
     /// The tin to serve next. Some tin is active.
     fn choose_tin(&mut self, now: Instant) -> usize {
-        if self.shaper.is_some() {
+        if self.shared.shaper.is_some() {
             return self.earliest_tin(now);
         }
         while !self.tins[self.turn].has_turn() {
@@ -135,19 +138,6 @@ impl<P: Packet> Cake<P> {
             .expect("some tin is active");
         number
     }
-
-    /// Charges a sent packet: the next may depart once the line would have carried it.
-    fn charge(&mut self, now: Instant, tin: usize, packet: &P) {
-        let Some(shaper) = &mut self.shaper else { return };
-        let wire = self.shared.link_layer.on_wire(packet.meta().ip_bytes());
-        self.tins[tin].charge(now, wire);
-        let earliest = Instant::from_ps(now.as_ps().saturating_sub(self.config.catch_up.as_ps()));
-        if self.next < earliest {
-            self.next = earliest;
-            shaper.restart();
-        }
-        self.next = self.next.saturating_add(shaper.advance(wire));
-    }
 }
 
 impl<P: Packet> Discipline<P> for Cake<P> {
@@ -157,11 +147,8 @@ impl<P: Packet> Discipline<P> for Cake<P> {
             drops.dropped(now, packet, DropReason::TooLarge);
             return;
         }
-        if self.shared.ledger.packets == 0 && self.next < now {
-            self.next = now;
-            if let Some(shaper) = &mut self.shaper {
-                shaper.restart();
-            }
+        if let Some(shaper) = self.shared.shaper.as_mut().filter(|_| self.shared.ledger.packets == 0) {
+            shaper.begin(now);
         }
         let hosts = if self.config.isolation.needs_hosts() { packet.key(&*self.flows) } else { None };
         let hosts = hosts.map(|key| (key.addresses.ip.source(), key.addresses.ip.destination()));
@@ -172,14 +159,13 @@ impl<P: Packet> Discipline<P> for Cake<P> {
     }
 
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
-        if self.shaper.is_some() && self.next > now {
+        if self.shared.shaper.as_ref().is_some_and(|shaper| shaper.ready() > now) {
             return None;
         }
         let mut decays = true;
         while self.shared.ledger.packets > 0 {
             let tin = self.choose_tin(now);
             if let Some(packet) = self.tins[tin].serve(now, &mut decays, &mut self.shared, drops) {
-                self.charge(now, tin, &packet);
                 self.sent = tin;
                 if self.shared.ledger.bytes < self.memory / 2 {
                     self.shared.ledger.by_size = None;
@@ -191,7 +177,7 @@ impl<P: Packet> Discipline<P> for Cake<P> {
     }
 
     fn next_ready(&self, now: Instant) -> Option<Instant> {
-        let ready = if self.shaper.is_some() { self.next } else { now };
+        let ready = self.shared.shaper.as_ref().map_or(now, Shaper::ready);
         (self.shared.ledger.packets > 0).then_some(ready)
     }
 
@@ -222,9 +208,9 @@ impl Mechanism for Config {
     }
 
     /// With another link layer its bytes differ from those of this wire. Its clock lets one packet pass at once.
-    fn shapers(&self) -> Vec<Shaper> {
+    fn shapers(&self) -> Vec<spec::Shaper> {
         let rate = self.bandwidth.filter(|_| self.link_layer.is_none());
-        rate.map(|rate| Shaper { rate, burst: Some(Shaper::PACKET) }).into_iter().collect()
+        rate.map(|rate| spec::Shaper { rate, burst: Some(spec::Shaper::PACKET) }).into_iter().collect()
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {

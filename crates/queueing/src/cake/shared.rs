@@ -7,11 +7,16 @@ use lastmile_linklayer::LinkLayer;
 use crate::ack::cake::Mode;
 use crate::random::Stream;
 
+use super::shaper::Shaper;
+
 /// State shared by all tins.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) link_layer: LinkLayer,
     pub(super) ack_filter: Option<Mode>,
+    /// Dropped packets are charged.
+    pub(super) ingress: bool,
+    pub(super) shaper: Option<Shaper>,
     pub(super) random: Stream,
     pub(super) ledger: Ledger,
 }

@@ -17,6 +17,7 @@ use lastmile_units::{Instant, Serialiser, WireBytes};
 
 use super::cobalt::{Cobalt, Settings, Signal};
 use super::isolation::{HostLoad, Hosts, Isolation, mix};
+use super::shaper::Fate;
 use super::{Config, Ledger, Shared};
 use crate::ack::linked_fifo::{Handle, LinkedFifo};
 use crate::discipline::Counter;
@@ -114,6 +115,15 @@ struct Rounds {
     decaying: LinkedFifo<u16>,
 }
 
+/// What a turn of a queue yields.
+enum Pulled<P> {
+    Packet(P),
+    /// The AQM dropped a packet of these bytes, which are charged.
+    Charged(WireBytes),
+    /// The queue is empty.
+    Nothing,
+}
+
 /// A tin.
 #[derive(Debug)]
 pub(super) struct Tin<P> {
@@ -209,6 +219,7 @@ impl<P: Packet> Tin<P> {
         if let Some(position) = redundant {
             let older = self.take(index, position, &mut shared.ledger).expect("the packet is in this queue");
             self.stats.dropped_ack_filtered += 1;
+            self.charge_dropped(now, &older, shared);
             drops.dropped(now, older, DropReason::AckFiltered);
         }
         let name = self.name_of(index);
@@ -334,19 +345,29 @@ impl<P: Packet> Tin<P> {
                 self.next_round(index);
                 continue;
             }
-            if let Some(packet) = self.pull(index, now, shared, drops) {
-                let wire = shared.link_layer.on_wire(packet.meta().ip_bytes());
-                let paid = i64::try_from(wire.as_u64()).expect("the wire bytes of a packet");
-                self.flows[index].deficit -= paid;
-                self.share.deficit -= paid;
-                self.stats.sent_packets += 1;
-                self.stats.sent_bytes += u64::from(packet.meta().ip_len);
-                self.stats.sent_wire_bytes += wire.as_u64();
-                return Some(packet);
+            match self.pull(index, now, shared, drops) {
+                Pulled::Packet(packet) => {
+                    let wire = self.charge(now, &packet, Fate::Sent, shared);
+                    self.pay(index, wire);
+                    self.stats.sent_packets += 1;
+                    self.stats.sent_bytes += u64::from(packet.meta().ip_len);
+                    self.stats.sent_wire_bytes += wire.as_u64();
+                    return Some(packet);
+                }
+                Pulled::Charged(wire) => self.pay(index, wire),
+                Pulled::Nothing => {
+                    self.retire(index, now);
+                    return None;
+                }
             }
-            self.retire(index, now);
-            return None;
         }
+    }
+
+    /// Takes the bytes of a packet from the deficits of its flow and of the tin.
+    fn pay(&mut self, index: usize, wire: WireBytes) {
+        let paid = i64::try_from(wire.as_u64()).expect("the wire bytes of a packet");
+        self.flows[index].deficit -= paid;
+        self.share.deficit -= paid;
     }
 
     /// The flow has used up its quantum: it moves to the end with a new one.
@@ -371,25 +392,30 @@ impl<P: Packet> Tin<P> {
         self.flows[index].deficit += self.quantum_of(index);
     }
 
-    /// The next packet of a queue that its AQM passes.
-    fn pull(&mut self, index: usize, now: Instant, shared: &mut Shared, drops: &mut dyn DropSink<P>) -> Option<P> {
+    /// The next packet of a queue that its AQM passes. If drops are charged, each ends the turn.
+    fn pull(&mut self, index: usize, now: Instant, shared: &mut Shared, drops: &mut dyn DropSink<P>) -> Pulled<P> {
+        let settings = if shared.ingress { self.settings.shared_by(self.load.flows()) } else { self.settings };
         loop {
-            let mut packet = self.take(index, 0, &mut shared.ledger)?;
+            let Some(mut packet) = self.take(index, 0, &mut shared.ledger) else { return Pulled::Nothing };
             let waited = now.since(packet.meta().arrived);
             let flow = &mut self.flows[index];
             let markable = packet.meta().ecn() != Meta::NOT_ECT;
-            match flow.law.on_dequeue(&self.settings, now, (waited, markable), &mut shared.random) {
-                Signal::Pass => return Some(packet),
+            match flow.law.on_dequeue(&settings, now, (waited, markable), &mut shared.random) {
+                Signal::Pass => return Pulled::Packet(packet),
                 Signal::Mark if packet.mark_ce() => {
                     self.stats.marked += 1;
-                    return Some(packet);
+                    return Pulled::Packet(packet);
                 }
                 // The last packet of a queue is never dropped: no packet would follow to show its
                 // receiver the loss.
-                Signal::Mark | Signal::Drop if flow.packets.is_empty() => return Some(packet),
+                Signal::Mark | Signal::Drop if flow.packets.is_empty() => return Pulled::Packet(packet),
                 Signal::Mark | Signal::Drop => {
                     self.stats.dropped_aqm += 1;
+                    let charged = self.charge_dropped(now, &packet, shared);
                     drops.dropped(now, packet, DropReason::Aqm);
+                    if let Some(wire) = charged {
+                        return Pulled::Charged(wire);
+                    }
                 }
             }
         }
@@ -408,8 +434,9 @@ impl<P: Packet> Tin<P> {
     }
 
     /// Drops the oldest packet of a queue that is the largest of all.
-    pub(super) fn drop_oldest(&mut self, index: usize, now: Instant, ledger: &mut Ledger, drops: &mut dyn DropSink<P>) {
-        let oldest = self.take(index, 0, ledger).expect("the largest queue holds something");
+    pub(super) fn drop_oldest(&mut self, index: usize, now: Instant, shared: &mut Shared, drops: &mut dyn DropSink<P>) {
+        let oldest = self.take(index, 0, &mut shared.ledger).expect("the largest queue holds something");
+        self.charge_dropped(now, &oldest, shared);
         self.flows[index].law.overflowed(&self.settings, now);
         self.stats.dropped_head += 1;
         drops.dropped(now, oldest, DropReason::Head);
@@ -427,13 +454,24 @@ impl<P: Packet> Tin<P> {
         Some(packet)
     }
 
-    /// Charges a sent packet to the tin's threshold. Capacity unused before the pause that ended
-    /// with its first packet does not count.
-    pub(super) fn charge(&mut self, now: Instant, wire: WireBytes) {
-        let Some(threshold) = &mut self.threshold else { return };
-        let span = threshold.advance(wire);
-        self.next =
-            if self.next < now { self.next.saturating_add(span) } else { self.next.max(now.saturating_add(span)) };
+    /// Charges a packet to the shaper, and to the tin's threshold. Capacity unused before the pause that ended
+    /// with its first packet does not count. Returns its bytes on the wire.
+    fn charge(&mut self, now: Instant, packet: &P, fate: Fate, shared: &mut Shared) -> WireBytes {
+        let wire = shared.link_layer.on_wire(packet.meta().ip_bytes());
+        if let Some(threshold) = &mut self.threshold {
+            let span = threshold.advance(wire);
+            self.next =
+                if self.next < now { self.next.saturating_add(span) } else { self.next.max(now.saturating_add(span)) };
+        }
+        if let Some(shaper) = &mut shared.shaper {
+            shaper.charge(now, wire, fate);
+        }
+        wire
+    }
+
+    /// Charges a dropped packet, if the slow line stands before this queue.
+    fn charge_dropped(&mut self, now: Instant, packet: &P, shared: &mut Shared) -> Option<WireBytes> {
+        shared.ingress.then(|| self.charge(now, packet, Fate::Dropped, shared))
     }
 
     pub(super) fn show(&self, visit: &mut dyn FnMut(Counter<'_>)) {

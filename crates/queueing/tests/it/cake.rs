@@ -7,7 +7,7 @@ use lastmile_queueing::cake::{Config, Diffserv, Isolation};
 use lastmile_queueing::spec::Spec;
 use lastmile_units::{ByteCount, Duration};
 
-use crate::contract::{Promise, contract};
+use crate::contract::{Promise, Rate, contract};
 use crate::disciplines::{BURST, RATE, held_to};
 
 fn cake(config: Config) -> Spec {
@@ -60,6 +60,22 @@ contract!(
         .shapes(held_to(RATE, BURST)),
     |line| cake(Config { bandwidth: Some(RATE), ack_filter: Some(Mode::Aggressive), ..short() }).build(line)
 );
+contract!(
+    behind_the_slow_line,
+    Promise::of(&[Aqm, Head, AckFiltered])
+        .marks_congestion()
+        .by_class(tin_of_four)
+        .pays_afterwards()
+        .shapes(Rate { rate: RATE, burst: BURST, reached: false }),
+    |line| {
+        let (memory, ack_filter) = (Some(ByteCount::new(3000)), Some(Mode::Aggressive));
+        let ingress = Config { ingress: true, diffserv: Diffserv::Four, memory, ack_filter, ..short() };
+        cake(Config { bandwidth: Some(RATE), ..ingress }).build(line)
+    }
+);
+contract!(behind_the_slow_line_without_a_rate, Promise::of(&[Aqm]).marks_congestion().by_class(tin_of_three), |line| {
+    cake(Config { ingress: true, ..short() }).build(line)
+});
 contract!(blind_to_flows, Promise::of(&[Aqm, AckFiltered]).marks_congestion(), |line| {
     let (diffserv, isolation) = (Diffserv::BestEffort, Isolation::FlowBlind);
     cake(Config { diffserv, isolation, ack_filter: Some(Mode::Normal), ..short() }).build(line)

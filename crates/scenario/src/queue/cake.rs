@@ -74,6 +74,13 @@ impl Readable for Config {
                  addresses before translation. No effect elsewhere.",
             ),
             Key::with_default(
+                "ingress",
+                Kind::Flag,
+                "false",
+                "The slow line stands before this queue: dropped packets count towards `bandwidth`, since the line \
+                 has carried them, and each busy flow may have two packets waiting before COBALT finds them late.",
+            ),
+            Key::with_default(
                 "ack_filter",
                 Kind::Choice(&["off", "normal", "aggressive"]),
                 "off",
@@ -119,6 +126,7 @@ impl Readable for Config {
         let rtt: Option<Duration> = table.get("rtt");
         let memory: Option<ByteCount> = table.optional("memory");
         let nat: Option<bool> = table.get("nat");
+        let ingress: Option<bool> = table.get("ingress");
         let filters = &[("off", None), ("normal", Some(Mode::Normal)), ("aggressive", Some(Mode::Aggressive))];
         let ack_filter = table.choice("ack_filter", filters);
         let largest: Option<ByteCount> = table.get("largest");
@@ -129,6 +137,7 @@ impl Readable for Config {
             rtt: rtt?,
             memory,
             nat: nat?,
+            ingress: ingress?,
             ack_filter: ack_filter?,
             link_layer,
             largest: largest?,

@@ -138,11 +138,12 @@ fn a_cake_is_as_the_file_says() {
         rtt: Duration::from_ms(50),
         memory: Some(ByteCount::new(500_000)),
         ack_filter: Some(Mode::Aggressive),
+        ingress: true,
         ..cake::Config::default()
     };
     let keys = ", bandwidth = \"480 kbit/s\", encapsulation = \"pppoa-vcmux\", diffserv = \"diffserv4\", isolation \
                 = \"dual-srchost\", \
-        rtt = \"50 ms\", memory = \"500 kB\", ack_filter = \"aggressive\"";
+        rtt = \"50 ms\", memory = \"500 kB\", ack_filter = \"aggressive\", ingress = true";
     assert_eq!(queue(keys), Spec::Cake(config));
 }
 
