@@ -26,7 +26,8 @@ pub(crate) fn discipline(config: &Config, accounting: &Accounting) -> Discipline
         .option(isolation)
         .reads("flowmode", Value::Text(isolation.to_owned()))
         .option(if config.nat { "nat" } else { "nonat" })
-        .option("nowash split-gso")
+        .option(if config.wash { "wash" } else { "nowash" })
+        .option("split-gso")
         .option(if config.ingress { "ingress" } else { "egress" });
     let us = config.rtt.as_us();
     let cake = filter(cake, config.ack_filter)

@@ -16,6 +16,7 @@
 mod accecn;
 pub mod checksum;
 mod directory;
+pub mod dscp;
 pub mod ethernet;
 mod fields;
 mod flow;

@@ -118,6 +118,17 @@ pub(crate) const NUMBER: &str = "^[0-9]*\\.?[0-9]*([eE][-+]?[0-9]+)?$";
 pub(crate) const CODE_POINT: Kind =
     Kind::Other("code point", &[Kind::Count, Kind::Words(crate::queue::CODE_POINT_NAMES)]);
 
+/// The words of a table of choices, for [`Kind::Choice`].
+pub(crate) const fn names<T, const N: usize>(table: &[(&'static str, T); N]) -> [&'static str; N] {
+    let mut names = [""; N];
+    let mut index = 0;
+    while index < N {
+        names[index] = table[index].0;
+        index += 1;
+    }
+    names
+}
+
 impl Kind {
     /// As the reference names it.
     pub(crate) fn describe(self) -> String {

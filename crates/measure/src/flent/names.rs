@@ -1,37 +1,26 @@
 //! Names of series, as flent's tests have them: `Ping (ms) ICMP`, `Ping (ms) UDP EF`.
 
+use lastmile_packet::dscp;
+
 use super::format::PING;
 use crate::probe::{Kind, Subject};
 
-/// Names of code points that flent's tests use, and those of RFC 2474, 2597 and 3246.
-const CLASSES: [(&str, u8); 22] = [
-    ("BE", 0),
-    ("BK", 8),
-    ("CS0", 0),
-    ("CS1", 8),
-    ("CS2", 16),
-    ("CS3", 24),
-    ("CS4", 32),
-    ("CS5", 40),
-    ("CS6", 48),
-    ("CS7", 56),
-    ("EF", 46),
-    ("AF11", 10),
-    ("AF12", 12),
-    ("AF13", 14),
-    ("AF21", 18),
-    ("AF22", 20),
-    ("AF23", 22),
-    ("AF31", 26),
-    ("AF32", 28),
-    ("AF33", 30),
-    ("AF41", 34),
-    ("AF42", 36),
-];
+/// Names of code points that flent's tests use in place of the usual ones.
+const OWN: [(&str, u8); 2] = [("BE", 0), ("BK", 8)];
+/// Stands before the number of a code point without a name.
+const NUMBERED: &str = "DSCP";
 
 fn class(code_point: u8) -> String {
-    let known = CLASSES.iter().find(|(_, number)| *number == code_point);
-    known.map_or_else(|| format!("DSCP{code_point}"), |(name, _)| (*name).to_owned())
+    let own = OWN.iter().find(|(_, number)| *number == code_point).map(|(name, _)| *name);
+    own.or_else(|| dscp::name(code_point)).map_or_else(|| format!("{NUMBERED}{code_point}"), str::to_owned)
+}
+
+/// The code point of a word. `rrul_be` numbers its classes: BE1, BE2, BE3.
+fn code_point(word: &str) -> Option<u8> {
+    let letters = word.trim_end_matches(|c: char| c.is_ascii_digit());
+    let own = OWN.iter().find(|(name, _)| *name == letters).map(|(_, number)| *number);
+    let numbered = || word.strip_prefix(NUMBERED)?.parse().ok().filter(|number| *number < 64);
+    own.or_else(|| dscp::named(word)).or_else(numbered)
 }
 
 fn protocol(kind: Kind) -> &'static str {
@@ -78,12 +67,7 @@ pub(super) fn subject(name: &str, host: &str, runner: Option<&str>) -> Option<Su
         (Some(&"UDP"), _) => Kind::Udp,
         _ => Kind::Icmp,
     };
-    // `rrul_be` numbers its classes: BE1, BE2, BE3.
-    let known = |word: &&str| {
-        let letters = if word.starts_with("BE") { word.trim_end_matches(|c: char| c.is_ascii_digit()) } else { word };
-        CLASSES.iter().find(|(name, _)| *name == letters).map(|&(_, number)| number)
-    };
-    let code_point = words.iter().find_map(known).unwrap_or(0);
+    let code_point = words.iter().find_map(|word| code_point(word)).unwrap_or(0);
     let target = if code_point == 0 && words.len() < 2 { host.to_owned() } else { format!("{host} ({rest})") };
     Some(Subject { target, kind, code_point })
 }

@@ -24,6 +24,8 @@ pub struct Config {
     /// Linux looks up hosts behind its address translation. No effect here, where no address is
     /// translated.
     pub nat: bool,
+    /// The code points of packets become 0, after they have chosen a tin.
+    pub wash: bool,
     /// The slow line stands before this queue: dropped packets count towards the bandwidth.
     pub ingress: bool,
     /// ACKs removed in favour of newer ones. `None`: no ACK filter.
@@ -50,6 +52,7 @@ impl Default for Config {
             rtt: Duration::from_ms(100),
             memory: None,
             nat: false,
+            wash: false,
             ingress: false,
             ack_filter: None,
             link_layer: None,

@@ -23,7 +23,7 @@
 //!   is empty. Linux may move it earlier, which reorders the flow.
 //! - `nat` is only passed on to Linux: addresses here are never translated.
 //! - A packet larger than the memory is not charged, as no such packet exists in Linux.
-//! - Not implemented: `wash`, `autorate-ingress`, `fwmark`, the splitting of large segments (there
+//! - Not implemented: `autorate-ingress`, `fwmark`, the splitting of large segments (there
 //!   are none here).
 //!
 //! Cost: a few look-ups a packet; the logarithm of the number of queues while memory is short; a
@@ -154,6 +154,9 @@ impl<P: Packet> Discipline<P> for Cake<P> {
         let hosts = hosts.map(|key| (key.addresses.ip.source(), key.addresses.ip.destination()));
         let tin = self.config.diffserv.tin(packet.meta().dscp());
         packet.meta_mut().join_class(tin);
+        if self.config.wash && packet.meta().dscp() > 0 {
+            packet.set_dscp(0);
+        }
         self.tins[tin].push(now, packet, hosts, &mut self.shared, drops);
         self.fit_memory(now, drops);
     }

@@ -188,6 +188,15 @@ fn a_sparse_flow_waits_for_one_packet() {
     assert_eq!(pings, 100);
 }
 
+/// tc-cake(8): `wash` clears all but the ECN bits, and the tin is that of the code point before.
+#[test]
+fn washed_packets_keep_their_tin_and_their_ecn_field() {
+    let mut cake = build(&Config { wash: true, ..Config::default() });
+    put(&mut cake, ms(0), Meta { traffic_class: 46 << 2 | 1, ..packet(1, 1500) });
+    let sent = cake.dequeue(ms(0), &mut none).expect("it waits");
+    assert_eq!((sent.traffic_class, count(&cake, "voice", "sent_packets")), (1, 1));
+}
+
 fn ack(flow: u32, number: u32) -> Meta {
     Meta {
         flow: FlowId::new(flow),

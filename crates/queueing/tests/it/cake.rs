@@ -62,11 +62,11 @@ contract!(
 );
 contract!(
     behind_the_slow_line,
-    Promise::of(&[Aqm, Head, AckFiltered])
-        .marks_congestion()
-        .by_class(tin_of_four)
-        .pays_afterwards()
-        .shapes(Rate { rate: RATE, burst: BURST, reached: false }),
+    Promise::of(&[Aqm, Head, AckFiltered]).marks_congestion().by_class(tin_of_four).pays_afterwards().shapes(Rate {
+        rate: RATE,
+        burst: BURST,
+        reached: false
+    }),
     |line| {
         let (memory, ack_filter) = (Some(ByteCount::new(3000)), Some(Mode::Aggressive));
         let ingress = Config { ingress: true, diffserv: Diffserv::Four, memory, ack_filter, ..short() };
@@ -75,6 +75,9 @@ contract!(
 );
 contract!(behind_the_slow_line_without_a_rate, Promise::of(&[Aqm]).marks_congestion().by_class(tin_of_three), |line| {
     cake(Config { ingress: true, ..short() }).build(line)
+});
+contract!(that_clears_code_points, Promise::of(&[Aqm]).marks_congestion().by_class(tin_of_eight).remarks(), |line| {
+    cake(Config { wash: true, diffserv: Diffserv::Eight, ..short() }).build(line)
 });
 contract!(blind_to_flows, Promise::of(&[Aqm, AckFiltered]).marks_congestion(), |line| {
     let (diffserv, isolation) = (Diffserv::BestEffort, Isolation::FlowBlind);

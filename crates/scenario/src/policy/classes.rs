@@ -32,7 +32,7 @@ pub(super) enum Form {
     None,
 }
 
-pub(super) const FORMS: &[(&str, Form)] = &[
+pub(super) const FORMS: [(&str, Form); 6] = [
     ("htb", Form::Htb),
     ("cbq", Form::Cbq),
     ("hfsc", Form::Hfsc),
@@ -42,6 +42,11 @@ pub(super) const FORMS: &[(&str, Form)] = &[
 ];
 
 impl Form {
+    /// True if its classes may have classes below.
+    pub(super) fn has_tree(self) -> bool {
+        matches!(self, Self::Htb | Self::Cbq | Self::Hfsc)
+    }
+
     /// As a file has it.
     pub(super) fn name(self) -> &'static str {
         FORMS.iter().find(|(_, known)| *known == self).map_or("none", |(name, _)| name)
@@ -166,7 +171,7 @@ fn class(table: &Table<'_>, around: &Around, left: Option<BitRate>, inner: &BTre
     let name = table.name("name");
     let parent = table.optional_name("parent");
     let form = around.form;
-    if parent.is_some() && !matches!(form, Form::Htb | Form::Cbq | Form::Hfsc) {
+    if parent.is_some() && !form.has_tree() {
         table.error("parent", "a class above another with a scheduler that knows no such thing", None);
         return None;
     }

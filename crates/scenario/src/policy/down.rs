@@ -41,7 +41,7 @@ impl Around {
 
 /// The discipline after the downstream line, if any, and the regulation of upstream ACKs.
 pub(super) fn read(table: &Table<'_>, line: Line) -> Option<(Option<Down>, Regulated)> {
-    let form = table.choice("kind", FORMS);
+    let form = table.choice("kind", &FORMS);
     let given: Option<Ratio> = table.optional("share");
     let largest: Option<ByteCount> = table.get("largest");
     let drain = law(table);

@@ -77,7 +77,7 @@ fn upstream(root: &Table<'_>, line: Line) -> Option<(Around, Position, Sharing)>
         Some(table) => table.open(&schema::SCHEDULER),
         None => root.empty("scheduler", &schema::SCHEDULER),
     };
-    let form = scheduler.choice("kind", FORMS);
+    let form = scheduler.choice("kind", &FORMS);
     let place = scheduler.choice("place", PLACES);
     let share: Option<Ratio> = scheduler.get("share");
     let largest: Option<ByteCount> = scheduler.get("largest");
@@ -110,10 +110,12 @@ fn upstream(root: &Table<'_>, line: Line) -> Option<(Around, Position, Sharing)>
 
 /// One queue, without classes.
 fn unscheduled(root: &Table<'_>, scheduler: &Table<'_>, rate: BitRate, around: &Around) -> Option<Spec> {
+    let classed: Vec<String> =
+        FORMS.iter().filter(|(_, form)| *form != Form::None).map(|(name, _)| format!("{name:?}")).collect();
     for key in ["ack", "class", "rule"] {
         if root.has(key) {
-            let hint = "a scheduler kind of \"htb\", \"cbq\", \"custom\" or \"priority\" has classes";
-            root.error(key, format!("{key} without a scheduler of classes"), Some(hint.into()));
+            let hint = format!("each kind of scheduler but \"none\" has classes: {}", classed.join(", "));
+            root.error(key, format!("{key} without a scheduler of classes"), Some(hint));
         }
     }
     let Some(queue) = scheduler.table("queue") else { return Some(Spec::fifo(100)) };

@@ -1,7 +1,8 @@
 //! The keys of a policy file.
 
+use super::classes::FORMS;
 use crate::line;
-use crate::schema::{Key, Kind, NUMBER, Section};
+use crate::schema::{Key, Kind, NUMBER, Section, names};
 
 pub(super) static POLICY: Section = Section {
     heading: "Top level",
@@ -50,7 +51,7 @@ pub(super) static SCHEDULER: Section = Section {
     keys: &[
         Key::with_default(
             "kind",
-            Kind::Choice(&["htb", "cbq", "hfsc", "custom", "priority", "none"]),
+            Kind::Choice(&names(&FORMS)),
             "htb",
             "`htb`: rates guaranteed, ceilings; `cbq`: rates guaranteed, the rest borrowed; `hfsc`: rates and delays \
              guaranteed, ceilings; `custom`: turns whose byte counts are as the rates; `priority`: by priority alone, \
@@ -230,7 +231,7 @@ pub(super) static DOWN: Section = Section {
         Key::optional("police", Kind::Table("`[down.police]`"), "nothing", "Policer of arriving packets."),
         Key::with_default(
             "kind",
-            Kind::Choice(&["htb", "cbq", "hfsc", "custom", "priority", "none"]),
+            Kind::Choice(&names(&FORMS)),
             "htb",
             "Scheduler that shares the downstream among its classes, as in `[scheduler]`; `none`, or no class: one \
              `queue`.",

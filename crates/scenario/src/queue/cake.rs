@@ -74,6 +74,12 @@ impl Readable for Config {
                  addresses before translation. No effect elsewhere.",
             ),
             Key::with_default(
+                "wash",
+                Kind::Flag,
+                "false",
+                "Clears the code point of each packet, after it has chosen a tin. The ECN field stays.",
+            ),
+            Key::with_default(
                 "ingress",
                 Kind::Flag,
                 "false",
@@ -126,6 +132,7 @@ impl Readable for Config {
         let rtt: Option<Duration> = table.get("rtt");
         let memory: Option<ByteCount> = table.optional("memory");
         let nat: Option<bool> = table.get("nat");
+        let wash: Option<bool> = table.get("wash");
         let ingress: Option<bool> = table.get("ingress");
         let filters = &[("off", None), ("normal", Some(Mode::Normal)), ("aggressive", Some(Mode::Aggressive))];
         let ack_filter = table.choice("ack_filter", filters);
@@ -137,6 +144,7 @@ impl Readable for Config {
             rtt: rtt?,
             memory,
             nat: nat?,
+            wash: wash?,
             ingress: ingress?,
             ack_filter: ack_filter?,
             link_layer,

@@ -4,7 +4,7 @@ use core::ops::RangeInclusive;
 use core::str::FromStr;
 use std::net::IpAddr;
 
-use lastmile_packet::{Protocol, TcpFlags};
+use lastmile_packet::{Protocol, TcpFlags, dscp};
 use lastmile_queueing::Match;
 use lastmile_queueing::classify::{Bound, Pattern, Prefix};
 use lastmile_queueing::meter::Color;
@@ -13,46 +13,18 @@ use lastmile_units::parse::ParseError;
 
 use crate::diagnostics::did_you_mean;
 use crate::document::Value;
+use crate::schema::names;
 use crate::value::FromNode;
-
-/// Differentiated services code points by name: RFC 2474 (CS), RFC 2597 (AF), RFC 3246 (EF), RFC 5865 (VA),
-/// RFC 8622 (LE).
-const CODE_POINTS: [(&str, u8); 25] = [
-    ("default", 0),
-    ("LE", 1),
-    ("CS0", 0),
-    ("CS1", 8),
-    ("CS2", 16),
-    ("CS3", 24),
-    ("CS4", 32),
-    ("CS5", 40),
-    ("CS6", 48),
-    ("CS7", 56),
-    ("AF11", 10),
-    ("AF12", 12),
-    ("AF13", 14),
-    ("AF21", 18),
-    ("AF22", 20),
-    ("AF23", 22),
-    ("AF31", 26),
-    ("AF32", 28),
-    ("AF33", 30),
-    ("AF41", 34),
-    ("AF42", 36),
-    ("AF43", 38),
-    ("EF", 46),
-    ("VA", 44),
-    ("NQB", 45),
-];
 
 /// The differentiated services code point of this name, such as `EF`, or of this number.
 ///
 /// # Errors
 /// No such name, or a number above 63: the expected form.
 pub fn code_point_named(text: &str) -> Result<u8, String> {
-    let named = CODE_POINTS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, number)| *number);
     let number = || text.parse().ok().filter(|number| *number < 64);
-    named.or_else(number).ok_or_else(|| "a code point is 0 to 63, or a name such as EF, AF41 or CS1".to_owned())
+    dscp::named(text)
+        .or_else(number)
+        .ok_or_else(|| "a code point is 0 to 63, or a name such as EF, AF41 or CS1".to_owned())
 }
 
 /// Types of service by name (RFC 1349, section 4), in the bits that the ECN field has left of them. Minimal
@@ -65,18 +37,8 @@ const SERVICE_MASK: u8 = 0x1C;
 /// Names of [`SERVICES`] and of [`PROTOCOLS`], for the schema.
 pub(super) const SERVICE_NAMES: &[&str] = &names(&SERVICES);
 pub(super) const PROTOCOL_NAMES: &[&str] = &names(&PROTOCOLS);
-/// Names of [`CODE_POINTS`].
-pub(crate) const CODE_POINT_NAMES: &[&str] = &names(&CODE_POINTS);
-
-const fn names<T, const N: usize>(table: &[(&'static str, T); N]) -> [&'static str; N] {
-    let mut names = [""; N];
-    let mut index = 0;
-    while index < N {
-        names[index] = table[index].0;
-        index += 1;
-    }
-    names
-}
+/// Names of code points.
+pub(crate) const CODE_POINT_NAMES: &[&str] = &names(&dscp::NAMES);
 
 const FLAGS: [(&str, TcpFlags); 8] = [
     ("fin", TcpFlags::FIN),
@@ -190,7 +152,7 @@ reads!(CodePoint, value => match value {
         number @ 0..64 => Ok(Self(number as u8)),
         number => Err(format!("{number} is above 63")),
     },
-    Value::String(text) => named(text, &CODE_POINTS, "code point").map(Self),
+    Value::String(text) => named(text, &dscp::NAMES, "code point").map(Self),
     other => Err(format!("{}, where a code point is expected, such as 46 or \"EF\"", other.name())),
 });
 

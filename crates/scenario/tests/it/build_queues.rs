@@ -138,12 +138,14 @@ fn a_cake_is_as_the_file_says() {
         rtt: Duration::from_ms(50),
         memory: Some(ByteCount::new(500_000)),
         ack_filter: Some(Mode::Aggressive),
+        wash: true,
         ingress: true,
         ..cake::Config::default()
     };
     let keys = ", bandwidth = \"480 kbit/s\", encapsulation = \"pppoa-vcmux\", diffserv = \"diffserv4\", isolation \
                 = \"dual-srchost\", \
-        rtt = \"50 ms\", memory = \"500 kB\", ack_filter = \"aggressive\", ingress = true";
+        rtt = \"50 ms\", memory = \"500 kB\", ack_filter = \"aggressive\", wash = true, ingress = \
+        true";
     assert_eq!(queue(keys), Spec::Cake(config));
 }
 
