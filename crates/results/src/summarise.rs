@@ -225,11 +225,13 @@ impl Run<'_> {
             _ => "its source, which waits for nothing",
         };
         let (sent, arrived) = (flow.data_packets, flow.data_packets_received);
-        let arrived = if arrived == sent { "all".to_owned() } else { format::grouped(arrived) };
         let member = index - self.first_of(flow.traffic);
         let policing = policing::words(self.network, (flow.traffic, member), of_flow(&self.losses, index));
         let policing = policing.map_or_else(String::new, |words| format!("; {words}"));
-        format!("{source}: {} packets sent, {arrived} arrived{policing}", format::grouped(sent))
+        let full = if arrived < sent { self.full_link(flow) } else { None };
+        let full = full.map_or_else(String::new, |link| format!("{link}; "));
+        let arrived = if arrived == sent { "all".to_owned() } else { format::grouped(arrived) };
+        format!("{full}{source}: {} packets sent, {arrived} arrived{policing}", format::grouped(sent))
     }
 
     /// The last time at which the flow offered or delivered data.

@@ -268,6 +268,8 @@ pub(crate) fn read<'d>(
     let per_line = 4 + middlebox.links();
     let mut lines = Vec::new();
     for (number, &(client, cpe)) in nodes.lines.iter().enumerate() {
+        let line = u64::try_from(number).unwrap_or(u64::MAX);
+        let (down, up) = (of_line(table, "down", &down, &shared, line)?, of_line(table, "up", &up, &shared, line)?);
         let named = |name: &str| numbered(name, number, count);
         let (behind, before) = middlebox.nodes(cpe, || topology.add_node(&named("middlebox"), Duration::ZERO));
         let mut add = |hop: &Hop, name: &str, from, to| {
@@ -290,6 +292,16 @@ pub(crate) fn read<'d>(
     add(topology, &backbone, "gateway-server", gateway, server);
     let client = nodes.lines.first().map(|(client, _)| *client)?;
     Some((Access { down, up, policy, down_link: 2, up_link: 5, client, server }, lines))
+}
+
+/// `hop` as the access line of this number has it: a generated trace is its own.
+fn of_line(table: &Table<'_>, key: &'static str, hop: &Hop, shared: &Defaults, number: u64) -> Option<Hop> {
+    let own = table.table(key).map(|own| own.open(&DIRECTION));
+    if number == 0 || !own.is_some_and(|own| trace::is_generated(&own)) {
+        return Some(hop.clone());
+    }
+    let own = direction(table, key, &Defaults { number, ..shared.clone() })?;
+    Some(Hop { line: own.line, ..hop.clone() })
 }
 
 /// The queues of a middlebox between the CPE and the LAN, by direction.

@@ -260,9 +260,11 @@ impl Report {
         Self { findings: vec![finding] }
     }
 
-    /// Adds a finding.
+    /// Adds a finding, if it is not there.
     pub fn push(&mut self, finding: Diagnostic) {
-        self.findings.push(finding);
+        if !self.findings.contains(&finding) {
+            self.findings.push(finding);
+        }
     }
 
     /// The findings, none left out.

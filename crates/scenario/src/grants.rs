@@ -388,7 +388,11 @@ fn slots(own: &Table<'_>, preset: &Preset, interval: Duration) -> Option<Slots> 
         usable.push(Span { start: span.start, end: span.start + of(share, span.end - span.start) });
     }
     Slots::new(interval, usable)
-        .map_err(|error: SlotsError| own.error("pattern", format!("{}: {error}", own.path("pattern")), None))
+        .map_err(|error: SlotsError| {
+            // Without a share no slot of any pattern is usable.
+            let key = if share == Ratio::ZERO { "share" } else { "pattern" };
+            own.error(key, format!("{}: {error}", own.path(key)), None);
+        })
         .ok()
 }
 
@@ -432,7 +436,9 @@ mod tests {
         let pattern = errors("rate = \"1 Mbit/s\", grants = { kind = \"5g-tdd\", pattern = \"DDX\" }");
         assert!(pattern.contains("access.up.grants.pattern: 'X' is no slot"), "{pattern}");
         let never = errors("rate = \"1 Mbit/s\", grants = { kind = \"5g-tdd\", pattern = \"DDD\" }");
-        assert!(never.contains("no slot of the pattern may be used"), "{never}");
+        assert!(never.contains("grants.pattern: no slot of the pattern may be used"), "{never}");
+        let nothing = errors("rate = \"1 Mbit/s\", grants = { kind = \"lte\", share = \"0 %\" }");
+        assert!(nothing.contains("grants.share: no slot of the pattern may be used"), "{nothing}");
         let parts = errors(
             "rate = \"1 Mbit/s\", grants = { kind = \"docsis-2.0\", fragmentation = false, outstanding = \"many\" }",
         );

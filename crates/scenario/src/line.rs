@@ -98,12 +98,14 @@ pub(crate) struct Defaults {
     pub(crate) queue: Option<QueueSpec>,
     /// The MTU that the file states; `None`: that of the direction's encapsulation.
     pub(crate) mtu: Option<NonZeroU16>,
+    /// The number of the access line, from 0: generated traces differ by line.
+    pub(crate) number: u64,
 }
 
 impl Default for Defaults {
     fn default() -> Self {
         let line = Config::new(None, preset::IP.link, Duration::ZERO);
-        Self { line, queue: None, mtu: None }
+        Self { line, queue: None, mtu: None, number: 0 }
     }
 }
 
@@ -151,11 +153,11 @@ pub(crate) fn read_with<'d>(
             line.rate = there.optional("rate");
             line.delay = table.optional("delay").or(there.optional("delay")).unwrap_or_default();
             impairments::read(table, &mut line)?;
-            trace::read(there, &mut line)?;
+            trace::read(there, &mut line, defaults.number)?;
         }
         _ => {
             impairments::read(table, &mut line)?;
-            trace::read(table, &mut line)?;
+            trace::read(table, &mut line, defaults.number)?;
         }
     }
     line.link_layer = with_tun_header(link_layer, line.trace.as_ref());

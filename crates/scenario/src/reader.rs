@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use lastmile_text::shown;
+use lastmile_units::Duration;
 
 use crate::diagnostics::{Diagnostic, Place, Report, did_you_mean};
 use crate::document::{self, Document, Node, Origin, Value};
@@ -399,6 +400,11 @@ impl<'d> Table<'d> {
             Value::Integer(text) => text.parse().ok(),
             _ => None,
         }
+    }
+
+    /// The simulated time of the file, of its top level; `None` without one.
+    pub(crate) fn root_duration(&self) -> Option<Duration> {
+        Duration::from_value(&self.at.reader.document.root.get("duration")?.value).ok()
     }
 
     /// `access.up.rate`, in the words of `--set`.

@@ -34,9 +34,11 @@ pub(crate) static SECTION: Section = Section {
             `at,rate` is a table of steps, with columns `delay` and `loss` if they change; rate `0` is an outage, \
             during which packets wait. A line `# repeat = \"60 s\"` in it says when it starts again. JSON is a trace \
             of Rattan (the crate netem-trace): static and repeated patterns of `Bw`, `Delay` and `Loss`, alone or in \
-            a list. A step that leaves a value out has that of the direction. Both directions start their traces at \
-            0 s. Figures that need one rate (the default queue, k) take the mean over the period, or the rate of the \
-            first step of a trace that is played once; the unloaded round trip takes the least delay.",
+            a list. A step that leaves a value out has that of the direction. The loss of a step takes the place of a \
+            share of the direction; a loss model there, in bursts or with a correlation, acts beside it. Both directions \
+            start their traces at 0 s. What needs one rate (the default queue, a limit in time, the shapers of a policy, k) \
+            takes the mean over the period, or over the duration of the run where a trace is played once; the unloaded \
+            round trip takes the least delay. Of several access lines each has a generated trace of its own.",
     keys: &[
         Key::optional("file", Kind::Text, "the steps", "Name of the file, seen from the scenario's folder."),
         Key::optional("steps", Kind::Tables("the steps below"), "the file", "The steps in the order of time."),
@@ -131,15 +133,16 @@ pub(crate) static STEP: Section = Section {
     ],
 };
 
-/// Reads the trace of the direction `line`, if `table` has one, and the rate that stands for it.
-pub(crate) fn read(table: &Table<'_>, line: &mut Config) -> Option<()> {
+/// Reads the trace of the direction `line`, if `table` has one, and the rate that stands for it. `number`: that of the
+/// access line.
+pub(crate) fn read(table: &Table<'_>, line: &mut Config, number: u64) -> Option<()> {
     let Some(own) = table.table("trace") else { return if table.has("trace") { None } else { Some(()) } };
     let base = Base { rate: line.rate, delay: line.delay, loss: line.loss };
     let trace = match own.text("generate").map(str::to_owned) {
         Some(kind) => match kind.as_str() {
-            "dsl-retrain" => generated(&own.open(&DSL_RETRAIN), base, dsl_retrain)?,
-            "starlink" => generated(&own.open(&STARLINK), base, starlink)?,
-            "cell" => generated(&own.open(&CELL), base, cell)?,
+            "dsl-retrain" => generated(&own.open(&DSL_RETRAIN), base, number, dsl_retrain)?,
+            "starlink" => generated(&own.open(&STARLINK), base, number, starlink)?,
+            "cell" => generated(&own.open(&CELL), base, number, cell)?,
             other => {
                 let hint = format!("known: {}", KINDS.join(", "));
                 table.error("trace", format!("{}: unknown generator {other:?}", table.path("trace")), Some(hint));
@@ -152,7 +155,7 @@ pub(crate) fn read(table: &Table<'_>, line: &mut Config) -> Option<()> {
         let message = format!("{}: not used; a packet-delivery trace says when packets are sent", table.path("rate"));
         table.warning("rate", message, None);
     }
-    line.rate = nominal(&trace);
+    line.rate = nominal(&trace, table.root_duration());
     if let Trace::Steps(steps) = &trace {
         line.delay = steps.steps().iter().map(|step| step.delay).min().unwrap_or(line.delay);
     }
@@ -173,8 +176,17 @@ fn given(own: &Table<'_>, base: Base) -> Option<Trace> {
     trace.map_or_else(|message| refuse(own, key, &message), Some)
 }
 
-fn generated(own: &Table<'_>, base: Base, read: fn(&Table<'_>) -> Option<Generator>) -> Option<Trace> {
+/// A line after the first has a seed of its own, far from the seeds that a user counts.
+const APART: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// True if the direction has a generated trace.
+pub(crate) fn is_generated(table: &Table<'_>) -> bool {
+    table.table("trace").is_some_and(|own| own.text("generate").is_some())
+}
+
+fn generated(own: &Table<'_>, base: Base, number: u64, read: fn(&Table<'_>) -> Option<Generator>) -> Option<Trace> {
     let seed = if own.has("seed") { own.optional("seed")? } else { own.root_seed().unwrap_or(1) };
+    let seed = seed.wrapping_add(number.wrapping_mul(APART));
     let (generator, length) = (read(own)?, own.get("length")?);
     own.get::<String>("generate")?;
     let trace = generator.steps(base, length, seed).and_then(|steps| file::in_steps(steps, Some(length)));
@@ -221,12 +233,14 @@ fn refuse<T>(table: &Table<'_>, key: &'static str, message: &str) -> Option<T> {
     None
 }
 
-/// The rate that stands for a trace where one is needed.
-fn nominal(trace: &Trace) -> Option<BitRate> {
-    match trace {
-        Trace::Steps(steps) if steps.period().is_none() => steps.steps().iter().find_map(|step| step.rate),
-        _ => trace.mean_rate(trace.period()?),
-    }
+/// The rate that stands for a trace where one is needed: the mean over its period, or over the `duration` of the run
+/// where it is played once.
+fn nominal(trace: &Trace, duration: Option<Duration>) -> Option<BitRate> {
+    let first = match trace {
+        Trace::Steps(steps) => steps.steps().iter().find_map(|step| step.rate),
+        Trace::Opportunities(_) => None,
+    };
+    trace.period().or(duration).and_then(|span| trace.mean_rate(span)).or(first)
 }
 
 fn steps(table: &Table<'_>, base: Base) -> Option<Vec<Step>> {

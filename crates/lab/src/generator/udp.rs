@@ -8,6 +8,7 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 
+use lastmile_analysis::seen::WINDOW;
 use lastmile_analysis::stream::Stream;
 use lastmile_live::clock::{Clock, StampMap};
 use lastmile_live::error::Context;
@@ -25,8 +26,8 @@ use crate::spec::End;
 pub(super) const NUMBER: usize = 4;
 /// Bytes that the kernel buffers for a late generator.
 const RECEIVE_BUFFER: u32 = 4 << 20;
-/// Packets that may still arrive behind ones that were sent after them.
-const SLACK: usize = 256;
+/// Packets that may still arrive behind ones that were sent after them: as many as the stream tells apart.
+const SLACK: usize = WINDOW as usize;
 
 /// A socket at `own` that sends to `far`, in the namespace of the calling thread.
 pub(super) fn sender(own: SocketAddr, far: SocketAddr, dscp: u8) -> io::Result<UdpSocket> {

@@ -180,8 +180,9 @@ fn rows_are_compared_with_downloads_of_the_same_values() {
     assert_eq!(told([10e6, 10.001e6]).0, Some(10e6), "the queues of other rows change the last digits");
     let line = |capacity| {
         let down = Link { name: "down".into(), payload_capacity_bps: Some(capacity), ..Link::default() };
+        let alone = Summary { links: vec![down.clone()], ..download(10e6) };
         let summary = Summary { links: vec![down], ..download(5e6) };
-        Measured::in_phase(&summary, None, Some(&Alone::of(&download(10e6))))
+        Measured::in_phase(&summary, None, Some(&Alone::of(&alone)))
     };
     let about = |capacity| about_the_baseline(&[vec![Row::Line(line(capacity))]]).unwrap();
     assert_eq!(about(9.95e6), "Baseline: the downloads alone have 10 Mbit/s.");

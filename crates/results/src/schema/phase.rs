@@ -75,6 +75,9 @@ pub struct PhaseFlow {
 pub struct PhaseLink {
     /// Name of the link.
     pub name: String,
+    /// The payload capacity of the link in this phase, as [`Link::payload_capacity_bps`](super::Link) is over the run.
+    #[serde(default)]
+    pub payload_capacity_bps: Option<f64>,
     /// Share of the phase during which the wire was busy.
     pub utilisation: Option<f64>,
     /// Mean queueing delay of the packets that departed in this phase.

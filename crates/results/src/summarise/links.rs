@@ -8,6 +8,7 @@ use lastmile_units::Instant;
 
 use super::run::Run;
 use super::statistics::delay;
+use crate::bounds::Span;
 use crate::format::to_f64;
 use crate::schema::{ClassDelay, Counter, Disorder, Link, LinkQueue};
 
@@ -15,6 +16,12 @@ impl Run<'_> {
     pub(super) fn links(&self) -> Vec<Link> {
         let links = self.network.links.iter().zip(&self.outcome.links).enumerate();
         links.map(|(index, (spec, link))| self.link(index, spec, link)).collect()
+    }
+
+    /// The most payload that full packets of a source on this link carry in a span.
+    pub(super) fn payload_capacity_bps(&self, index: usize, spec: &LinkSpec, span: Span) -> Option<f64> {
+        let crossing = self.shapes.iter().flatten().filter(|shape| shape.data_path.contains(&index));
+        crossing.filter_map(|shape| shape.capacity_bps(spec, span)).reduce(f64::max)
     }
 
     fn link(&self, index: usize, spec: &LinkSpec, link: &LinkOutcome) -> Link {
@@ -32,14 +39,13 @@ impl Run<'_> {
         let begun_bits = link.stats.wire_bytes.bits();
         let ip_share = |share: f64| share * to_f64(link.stats.transmitted.bytes * 8) / to_f64(begun_bits.max(1));
         let drops = DropReason::ALL.iter().map(|reason| (reason.name().to_owned(), link.stats.dropped[reason.index()]));
-        let crossing = self.shapes.iter().flatten().filter(|shape| shape.data_path.contains(&index));
         Link {
             name: spec.hop.name.clone(),
             from: node(spec.from),
             to: node(spec.to),
             rate_bps: mean_rate.map(|rate| to_f64(rate.as_bps())),
             delay_s: spec.hop.line.delay.as_secs_f64(),
-            payload_capacity_bps: crossing.filter_map(|shape| shape.capacity_bps(spec, whole)).reduce(f64::max),
+            payload_capacity_bps: self.payload_capacity_bps(index, spec, whole),
             queue_limit_bytes: limit_in_bytes(&spec.hop.queue),
             wire_bits,
             ip_bytes: link.stats.transmitted.bytes,

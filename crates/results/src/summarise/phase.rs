@@ -174,6 +174,7 @@ impl Run<'_> {
         links
             .map(|(index, spec)| PhaseLink {
                 name: spec.hop.name.clone(),
+                payload_capacity_bps: self.payload_capacity_bps(index, spec, (part.from, part.to)),
                 utilisation: part.utilisation(index, spec),
                 queue_delay_mean_s: part.waits[index].mean_s(),
                 queue_delay_max_s: max_s(&part.waits[index]),

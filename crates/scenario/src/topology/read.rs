@@ -145,7 +145,7 @@ impl<'d> Topology<'d> {
 /// The way back of the link of `there_table`: a capacity in time counts at the rate of its own direction.
 fn way_back<'d>(back: &Table<'d>, there_table: &Table<'d>, there: &Hop) -> Option<Hop> {
     let mtu = line::mtu(there_table);
-    let defaults = Defaults { line: there.line.clone(), queue: Some(there.queue.clone()), mtu };
+    let defaults = Defaults { line: there.line.clone(), queue: Some(there.queue.clone()), mtu, ..Defaults::default() };
     let there = Some(there_table);
     match there_table.table("queue") {
         Some(queue) if !back.has("queue") => {

@@ -47,6 +47,33 @@ fn steps_of_a_file() {
     assert_eq!(steps.steps()[1].loss.as_parts_per_billion(), 10_000_000);
 }
 
+/// 64 kbit/s for 6 s of 60, then 50 Mbit/s: 45.0064 Mbit/s in the mean of the run.
+#[test]
+fn a_trace_that_is_played_once_stands_for_its_mean_over_the_run() {
+    let steps = "[{ at = \"0 s\", rate = \"64 kbit/s\" }, { at = \"6 s\", rate = \"50 Mbit/s\" }]";
+    assert_eq!(down(&format!("trace = {{ steps = {steps} }}")).line.rate, BitRate::from_bps(45_006_400));
+}
+
+/// Of several lines the first has the trace of one line, in both directions; others have their own.
+#[test]
+fn each_access_line_has_a_generated_trace_of_its_own() {
+    let of = |lines: u32| {
+        let cell = "{ rate = \"10 Mbit/s\", trace = { generate = \"cell\" } }";
+        let text = format!(
+            "duration = \"60 s\"\n[access]\nlines = {lines}\ndown = {cell}\nup = {cell}\n\
+             [[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\n"
+        );
+        let scenario = Scenario::parse("line.toml", &text, &[]).unwrap_or_else(|report| panic!("{report}"));
+        let network = scenario.network();
+        let trace = |link: usize| network.links[link].hop.line.trace.clone().expect("a trace");
+        network.lines.iter().map(|line| (trace(line.down), trace(line.up))).collect::<Vec<_>>()
+    };
+    let (one, three) = (of(1), of(3));
+    assert_eq!(one[0], three[0]);
+    assert!(three.iter().all(|(down, up)| down == up), "both directions fade together");
+    assert!(three[0] != three[1] && three[1] != three[2] && three[0] != three[2]);
+}
+
 #[test]
 fn a_table_and_a_trace_of_mahimahi_beside_the_scenario() {
     let folder = tempfile::tempdir().expect("a folder");

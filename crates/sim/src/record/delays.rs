@@ -2,9 +2,9 @@
 //! has the sending time of the packet from which it is made.
 //!
 //! Datagrams are numbered, so that losses show: the identification of the IP header, which the sender counts up by one,
-//! identifies a datagram.
+//! identifies a datagram. Identifications repeat; of equal ones the sending time decides.
 //!
-//! Cost: O(1) a packet; 8 bytes for each datagram in flight, and for up to [`SLACK`] before the latest arrival.
+//! Cost: O(1) a packet; 8 bytes for each datagram after the latest arrival, of at most [`MOST`].
 
 use std::collections::VecDeque;
 
@@ -15,10 +15,10 @@ use lastmile_units::Instant;
 use lastmile_model::outcome::Buckets;
 use lastmile_model::{Network, Source};
 
-/// Datagrams that may arrive after others that were sent later.
-const SLACK: usize = 256;
-/// The number of identifications in IPv4.
+/// The most sending times of a flow that are kept.
 const MOST: usize = 65_536;
+/// The number of identifications in IPv4.
+const IDENTIFICATIONS: u64 = 65_536;
 
 /// The one-way delays of a run.
 #[derive(Debug, Default)]
@@ -46,15 +46,15 @@ enum Kind {
     Quic,
 }
 
-/// The datagrams of a flow that have not arrived, and some of those that have.
+/// The datagrams of a flow.
 #[derive(Clone, Debug)]
 struct Datagrams {
     traffic: usize,
-    /// Sending times of the datagrams from number `first` on.
+    count: u64,
+    /// The identification of the latest.
+    latest_id: u16,
+    /// Sending times of those after the latest that has arrived.
     sent: VecDeque<Instant>,
-    first: u64,
-    /// The identification of datagram number `first`.
-    first_id: u16,
 }
 
 impl Delays {
@@ -121,7 +121,8 @@ impl Delays {
     #[inline(never)]
     fn datagram_arrived(&mut self, now: Instant, packet: &Meta) {
         let Some(Track { kind: Kind::Datagrams(datagrams), stream }) = self.of(packet) else { return };
-        let Some(number) = datagrams.arrived(packet) else { return };
+        let Some(number) = datagrams.number(packet) else { return };
+        datagrams.arrived(number);
         if !stream.arrived(number, packet.sent, now) {
             return;
         }
@@ -155,48 +156,88 @@ impl Delays {
 impl Track {
     fn finish(self, end: Instant, dropped: u64) -> Reception {
         let Self { kind, stream } = self;
-        let Kind::Datagrams(Datagrams { sent, first, .. }) = kind else {
+        let Kind::Datagrams(Datagrams { sent, count, .. }) = kind else {
             return stream.finish(end, std::iter::empty(), 0);
         };
-        let all = first + sent.len() as u64;
-        let behind = usize::try_from(stream.next().saturating_sub(first)).unwrap_or(usize::MAX);
-        let under_way = all.saturating_sub(stream.packets()).saturating_sub(dropped);
-        stream.finish(end, sent.into_iter().skip(behind), under_way)
+        let under_way = count.saturating_sub(stream.packets()).saturating_sub(dropped);
+        stream.finish(end, sent.into_iter(), under_way)
     }
 }
 
 impl Datagrams {
     fn of(traffic: usize) -> Self {
-        Self { traffic, sent: VecDeque::new(), first: 0, first_id: 0 }
+        Self { traffic, count: 0, latest_id: 0, sent: VecDeque::new() }
     }
 
     fn sent(&mut self, packet: &Meta) {
-        if self.sent.is_empty() {
-            self.first_id = packet.ip_id;
-        } else if self.sent.len() == MOST {
-            self.forget(1);
+        debug_assert!(self.count == 0 || packet.ip_id == self.latest_id.wrapping_add(1), "a sender counts up by one");
+        (self.count, self.latest_id) = (self.count + 1, packet.ip_id);
+        if self.sent.len() == MOST {
+            self.sent.pop_front();
         }
-        let next_id = self.first_id.wrapping_add(self.sent.len() as u16);
-        debug_assert_eq!(next_id, packet.ip_id, "a sender counts up by one");
         self.sent.push_back(packet.sent);
     }
 
-    /// A datagram arrives. Returns its number, unless it is forgotten.
-    fn arrived(&mut self, packet: &Meta) -> Option<u64> {
-        let index = usize::from(packet.ip_id.wrapping_sub(self.first_id));
-        self.sent.get(index)?;
-        let number = self.first + index as u64;
-        self.forget(index.saturating_sub(SLACK));
+    /// The number of the first in `sent`.
+    fn first(&self) -> u64 {
+        self.count - self.sent.len() as u64
+    }
+
+    /// The number of a datagram, counted from 0.
+    fn number(&self, packet: &Meta) -> Option<u64> {
+        let behind = u64::from(self.latest_id.wrapping_sub(packet.ip_id));
+        let mut number = self.count.checked_sub(1 + behind)?;
+        while let Some(place) = number.checked_sub(self.first())
+            && self.sent[place as usize] != packet.sent
+        {
+            number = number.checked_sub(IDENTIFICATIONS)?;
+        }
         Some(number)
     }
 
-    /// Forgets the oldest datagrams.
-    fn forget(&mut self, datagrams: usize) {
+    /// Forgets the sending times up to this number.
+    fn arrived(&mut self, number: u64) {
+        let arrived = (number + 1).saturating_sub(self.first());
         // Mostly one, for which a pop is cheaper than a drain.
-        for _ in 0..datagrams {
+        for _ in 0..arrived {
             self.sent.pop_front();
         }
-        self.first += datagrams as u64;
-        self.first_id = self.first_id.wrapping_add(datagrams as u16);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lastmile_units::Duration;
+
+    use super::*;
+
+    fn ms(count: u64) -> Instant {
+        Instant::ZERO + Duration::from_ms(count)
+    }
+
+    fn datagram(number: u64) -> Meta {
+        Meta { ip_id: (40_000 + number) as u16, sent: ms(number), ..Meta::default() }
+    }
+
+    /// However late a datagram comes, and where identifications repeat while datagrams are under way.
+    #[test]
+    fn each_datagram_keeps_its_number() {
+        let mut datagrams = Datagrams::of(0);
+        let all = 100_000;
+        (0..all).for_each(|number| datagrams.sent(&datagram(number)));
+        assert_eq!(datagrams.sent.len(), MOST, "older ones are forgotten");
+        for number in [40_000, 99_999, 50_000, 34_464] {
+            assert_eq!(datagrams.number(&datagram(number)), Some(number));
+            datagrams.arrived(number);
+        }
+        assert!(datagrams.sent.is_empty());
+    }
+
+    #[test]
+    fn a_datagram_that_was_never_sent_has_no_number() {
+        let mut datagrams = Datagrams::of(0);
+        assert_eq!(datagrams.number(&datagram(0)), None);
+        datagrams.sent(&datagram(0));
+        assert_eq!(datagrams.number(&datagram(7)), None);
     }
 }

@@ -1,8 +1,9 @@
 //! Times are exact: a packet takes its wire time, its propagation and its processing, to the picosecond.
 
 use lastmile_model::{Echo, Source};
+use lastmile_queueing::line::impairments::{Chance, Reorder};
 use lastmile_sim::run;
-use lastmile_units::{ByteCount, Duration};
+use lastmile_units::{ByteCount, Duration, Ratio};
 
 use crate::build;
 
@@ -79,4 +80,24 @@ fn bits_count_when_they_depart() {
         .collect();
     assert_eq!(rates, [1000.0; 3]);
     assert!(outcome.links.iter().any(|link| link.wire_bits == 3000));
+}
+
+/// One datagram in ten overtakes the delay of 50 ms, and with it all of the 50 ms before: 400 datagrams. The delay of
+/// each is measured, however far behind it arrives.
+#[test]
+fn datagrams_are_measured_however_late_they_come() {
+    let mut network = build::line(200_000, 200_000, "ip", Duration::from_ms(50));
+    network.duration = Duration::from_s(3);
+    let chance = Chance::independent(Ratio::from_percent(10).unwrap());
+    network.links[1].hop.line.impairments.reorder = Some(Reorder::Overtaking { chance, gap: 1 });
+    let (interval, size) = (Duration::from_us(125), ByteCount::new(1500));
+    let source = Source::Constant { interval, size, kind: "blast" };
+    network.traffic.push(build::traffic("datagrams", 1, 0, source));
+    let outcome = run(&network).unwrap();
+    let flow = &outcome.flows[0];
+    let measured = flow.data_delays.as_ref().expect("delays of datagrams");
+    assert_eq!(measured.packets, flow.data_packets_received);
+    let expected = 0.9 * 0.05 + 1500.0 * 8.0 / 200e6;
+    let mean_s = measured.mean_s().expect("packets");
+    assert!((mean_s - expected).abs() < 0.001, "{mean_s} s");
 }
