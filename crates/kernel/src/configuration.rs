@@ -1,6 +1,6 @@
 //! From a policy on its line to the steps of a kernel set-up.
 
-use lastmile_linklayer::stab::Device;
+use crate::stab::Device;
 use lastmile_linklayer::{Framing, LinkLayer};
 use lastmile_queueing::Spec;
 use lastmile_queueing::sched::hfsc::ServiceCurve;

@@ -8,7 +8,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `configuration` | the whole set-up: which steps, in which order |
-//! | [`accounting`] | the parameters of `stab` and CAKE for bytes on the wire |
+//! | [`accounting`], [`stab`] | the parameters of `stab` and CAKE for bytes on the wire |
 //! | [`command`] | commands, choices by the kernel's features, objects to read back |
 //! | `nearest` | removal of parts without a counterpart in the kernel |
 //! | `tree` | classes of HTB, or of the scheduler itself where the kernel has it |
@@ -31,6 +31,7 @@ mod nearest;
 mod nft;
 mod order;
 pub mod script;
+pub mod stab;
 mod tree;
 mod words;
 

@@ -3,7 +3,7 @@
 //! Root runs the script, and names in it come from files. Every word therefore passes
 //! [`shell::word`], and every comment [`shell::comment`].
 
-use lastmile_linklayer::stab::Device;
+use crate::stab::Device;
 use lastmile_text::shell;
 
 use crate::command::{Command, DEVICE, IFB, Step, TABLE, table_of};

@@ -16,7 +16,6 @@
 //! | [`multilink`], `fragments` | fragments between which small packets pass; their bytes on the wire |
 //! | [`interleave`], `pieces` | where a packet in transmission may be interrupted; the pieces between |
 //! | [`vj`], [`fixed_ratio`] | RFC 1144 header compression with real state; a model without any |
-//! | [`stab`] | the size table of `tc-stab(8)`, which only approximates the bytes in cells |
 //!
 //! The crate knows nothing of queues, TCP or time. IP bytes ([`lastmile_units::ByteCount`]) go in
 //! and wire bytes ([`lastmile_units::WireBytes`]) come out; the two never mix.
@@ -34,7 +33,6 @@ pub mod oam;
 mod pieces;
 pub mod preset;
 pub mod ptm;
-pub mod stab;
 pub mod vj;
 
 pub use interleave::Interleave;

@@ -7,7 +7,7 @@ mod live;
 mod plan;
 
 use lastmile_kernel::script::{self, Devices};
-use lastmile_linklayer::stab::Device;
+use lastmile_kernel::stab::Device;
 use lastmile_scenario::file::Reading;
 
 pub(crate) use self::arguments::Arguments;

@@ -15,8 +15,8 @@ pub mod sizes;
 mod tools;
 mod verify;
 
+use lastmile_kernel::stab::Device;
 use lastmile_kernel::{Configuration, MAJOR, Step, ingress, table_of};
-use lastmile_linklayer::stab::Device;
 
 use crate::error::Error;
 use crate::netns::Namespace;

@@ -5,8 +5,8 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
+use lastmile_kernel::stab::Device;
 use lastmile_kernel::{Configuration, Direction, Request};
-use lastmile_linklayer::stab::Device;
 use lastmile_linklayer::{LinkLayer, preset};
 use lastmile_live::io::PacketSocket;
 use lastmile_live::netns::Namespace;

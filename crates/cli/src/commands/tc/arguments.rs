@@ -1,7 +1,7 @@
 //! The command line of `lastmile tc`.
 
 use clap::{Args, ValueEnum};
-use lastmile_linklayer::stab::Device;
+use lastmile_kernel::stab::Device;
 use lastmile_units::Duration;
 
 use crate::commands::device;

@@ -1,7 +1,7 @@
 //! Changes of the machine: applies, removes, verifies.
 
 use lastmile_kernel::script::ifb_of;
-use lastmile_linklayer::stab::Device;
+use lastmile_kernel::stab::Device;
 use lastmile_live::Error;
 use lastmile_live::stop::Stop;
 use lastmile_live::tc::sizes::{Measured, Pair, worth_testing};

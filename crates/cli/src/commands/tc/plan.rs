@@ -1,7 +1,7 @@
 //! From the policy to the kernel's configuration.
 
+use lastmile_kernel::stab::Device;
 use lastmile_kernel::{Configuration, Direction, Expected, Request, Step, nearest};
-use lastmile_linklayer::stab::Device;
 use lastmile_queueing::Spec;
 use lastmile_scenario::{Policy, Report};
 use serde_json::{Value, json};
