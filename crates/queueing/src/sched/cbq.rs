@@ -25,7 +25,6 @@ use super::htb::sum;
 use super::sharing::{Own, PRIORITIES, Plan, Sharing, Slack, Tokens};
 use super::tree::{Shape, Tree, TreeError, TreeRules, Wrong};
 use crate::catalogue::{Built, Mechanism};
-use crate::classify::{ClassIndex, Classifier};
 use crate::discipline::Counter;
 use crate::spec::{Problem, Site, Spec};
 use crate::{Backlog, Discipline, DropSink, Environment, Node};
@@ -87,13 +86,10 @@ impl Share {
     }
 }
 
-/// CBQ with any classifier, such as the [`TreeRules`] of its tree.
-///
-/// A classifier returns leaves by their number in [`Tree::classes`]. Any other number means the
-/// last leaf.
-pub struct Cbq<P, C = TreeRules> {
+/// CBQ: the rules of its tree lead packets to its leaves; any other goes to the last leaf.
+pub struct Cbq<P> {
     sharing: Sharing<P>,
-    classifier: C,
+    rules: TreeRules,
     /// By number in the configuration: the class of [`Sharing`], for leaves.
     leaves: Vec<Option<u32>>,
     last: u32,
@@ -190,49 +186,30 @@ impl Config {
 }
 
 impl<P: Packet> Cbq<P> {
-    /// The CBQ of this configuration, with the rules of its tree as classifier.
+    /// The CBQ of this configuration.
     ///
     /// `queues` are those of the leaves, in the order of [`Tree::classes`].
     ///
     /// # Errors
     /// As [`Config::check`].
     pub fn new(config: &Config, queues: Vec<Node<P>>, environment: &Environment) -> Result<Self, TreeError> {
-        let rules = config.tree.classifier(&config.tree.shape()?, ClassIndex::new(u16::MAX), environment);
-        Self::with_classifier(config, rules, queues, &environment.link_layer)
-    }
-}
-
-impl<P: Packet, C: Classifier<P>> Cbq<P, C> {
-    /// A CBQ with another classifier; the rules of the tree are not used.
-    ///
-    /// # Errors
-    /// As [`Config::check`].
-    pub fn with_classifier(
-        config: &Config,
-        classifier: C,
-        queues: Vec<Node<P>>,
-        link_layer: &LinkLayer,
-    ) -> Result<Self, TreeError> {
-        config.check(link_layer)?;
+        config.check(&environment.link_layer)?;
         let shape = config.tree.shape()?;
+        let rules = config.tree.rules(&shape, environment);
+        let link_layer = &environment.link_layer;
         let plans = config.plans(&shape, &config.rates()?, link_layer);
         let (leaves, queues) = shape.leaves(queues);
         // The link is class 0 of [`Sharing`].
         let leaves: Vec<Option<u32>> = leaves.into_iter().map(|leaf| leaf.map(|position| position + 1)).collect();
         let last = leaves.iter().rev().find_map(|leaf| *leaf).expect("a tree has a leaf");
-        Ok(Self {
-            sharing: Sharing::new("cbq", &plans, queues, link_layer, Slack::default()),
-            classifier,
-            leaves,
-            last,
-        })
+        Ok(Self { sharing: Sharing::new("cbq", &plans, queues, link_layer, Slack::default()), rules, leaves, last })
     }
 }
 
-impl<P: Packet, C: Classifier<P>> Discipline<P> for Cbq<P, C> {
+impl<P: Packet> Discipline<P> for Cbq<P> {
     fn enqueue(&mut self, now: Instant, mut packet: P, drops: &mut dyn DropSink<P>) {
-        let class = self.classifier.classify(now, &packet).index();
-        let leaf = self.leaves.get(class).copied().flatten().unwrap_or(self.last);
+        let class = self.rules.classify(now, &packet);
+        let leaf = class.and_then(|class| self.leaves[class]).unwrap_or(self.last);
         self.sharing.note_class(leaf as usize, &mut packet);
         self.sharing.enqueue(leaf as usize, now, packet, drops);
     }

@@ -33,7 +33,6 @@ use self::real_time::RealTime;
 use super::heap::Heap;
 use super::tree::{Shape, Span, Tree, TreeError, TreeRules, Wrong};
 use crate::catalogue::{Built, Mechanism};
-use crate::classify::{ClassIndex, Classifier};
 use crate::discipline::Counter;
 use crate::fair::sized::SizedQueue;
 use crate::spec::{Problem, Shaper, Site, Spec};
@@ -162,10 +161,8 @@ impl Sent {
     }
 }
 
-/// HFSC with any classifier, such as the [`TreeRules`] of its tree.
-///
-/// A classifier returns leaves by their number in [`Tree::classes`]. Any other number means the last leaf.
-pub struct Hfsc<P: Packet, C = TreeRules> {
+/// HFSC: the rules of its tree lead packets to its leaves; any other goes to the last leaf.
+pub struct Hfsc<P: Packet> {
     leaves: Vec<Leaf<P>>,
     /// By number in the configuration: its leaf.
     by_number: Vec<Option<u32>>,
@@ -177,37 +174,23 @@ pub struct Hfsc<P: Packet, C = TreeRules> {
     link_sharing: LinkSharing,
     /// Leaves whose own queue lets nothing depart yet.
     wakes: Heap<Instant>,
-    classifier: C,
+    rules: TreeRules,
     link_layer: LinkLayer,
     backlog: Backlog,
 }
 
 impl<P: Packet> Hfsc<P> {
-    /// The HFSC of this configuration, with the rules of its tree as classifier.
+    /// The HFSC of this configuration.
     ///
     /// `queues` are those of the leaves, in the order of [`Tree::classes`].
     ///
     /// # Errors
     /// As [`Config::check`].
     pub fn new(config: &Config, queues: Vec<Node<P>>, environment: &Environment) -> Result<Self, TreeError> {
-        let rules = config.tree.classifier(&config.tree.shape()?, ClassIndex::new(u16::MAX), environment);
-        Self::with_classifier(config, rules, queues, &environment.link_layer)
-    }
-}
-
-impl<P: Packet, C: Classifier<P>> Hfsc<P, C> {
-    /// An HFSC with another classifier; the rules of the tree are not used.
-    ///
-    /// # Errors
-    /// As [`Config::check`].
-    pub fn with_classifier(
-        config: &Config,
-        classifier: C,
-        queues: Vec<Node<P>>,
-        link_layer: &LinkLayer,
-    ) -> Result<Self, TreeError> {
         config.check()?;
         let shape = config.tree.shape()?;
+        let rules = config.tree.rules(&shape, environment);
+        let link_layer = &environment.link_layer;
         let positions = shape.positions();
         let numbers = (0..config.tree.classes.len()).filter(|number| shape.children[*number].is_empty());
         let leaf = |(number, queue): (usize, Node<P>)| Leaf {
@@ -233,7 +216,7 @@ impl<P: Packet, C: Classifier<P>> Hfsc<P, C> {
             by_number,
             by_position,
             parents: shape.parents,
-            classifier,
+            rules,
             link_layer: *link_layer,
             backlog: Backlog::default(),
         })
@@ -309,10 +292,10 @@ impl<P: Packet, C: Classifier<P>> Hfsc<P, C> {
     }
 }
 
-impl<P: Packet, C: Classifier<P>> Discipline<P> for Hfsc<P, C> {
+impl<P: Packet> Discipline<P> for Hfsc<P> {
     fn enqueue(&mut self, now: Instant, mut packet: P, drops: &mut dyn DropSink<P>) {
-        let class = self.classifier.classify(now, &packet).index();
-        let index = self.by_number.get(class).copied().flatten().map_or(self.leaves.len() - 1, |index| index as usize);
+        let class = self.rules.classify(now, &packet);
+        let index = class.and_then(|class| self.by_number[class]).map_or(self.leaves.len() - 1, |index| index as usize);
         let leaf = &mut self.leaves[index];
         packet.meta_mut().join_class(leaf.number);
         leaf.sized.enqueue(now, packet, &self.link_layer, drops);

@@ -32,7 +32,6 @@ use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, WireByt
 use super::sharing::{Own, PRIORITIES, Plan, Sharing, Slack, Tokens};
 use super::tree::{Shape, Tree, TreeError, TreeRules, Wrong};
 use crate::catalogue::{Built, Mechanism};
-use crate::classify::{ClassIndex, Classifier};
 use crate::discipline::Counter;
 use crate::fifo::{Fifo, Overflow};
 use crate::spec::{Problem, Shaper, Site, Spec};
@@ -101,13 +100,10 @@ impl Share {
     }
 }
 
-/// HTB with any classifier, such as the [`TreeRules`] of its tree.
-///
-/// A classifier returns leaves by their number in [`Tree::classes`]. Any other number means the
-/// direct queue.
-pub struct Htb<P: Packet, C = TreeRules> {
+/// HTB: the rules of its tree lead packets to its leaves; any other waits in the direct queue.
+pub struct Htb<P: Packet> {
     sharing: Sharing<P>,
-    classifier: C,
+    rules: TreeRules,
     /// By number in the configuration: the class of [`Sharing`], for leaves.
     leaves: Vec<Option<u32>>,
     direct: Fifo<P>,
@@ -198,31 +194,17 @@ pub(super) fn sum(rates: impl Iterator<Item = BitRate>) -> Option<BitRate> {
 }
 
 impl<P: Packet> Htb<P> {
-    /// The HTB of this configuration, with the rules of its tree as classifier.
+    /// The HTB of this configuration.
     ///
     /// `queues` are those of the leaves, in the order of [`Tree::classes`].
     ///
     /// # Errors
     /// As [`Config::check`].
     pub fn new(config: &Config, queues: Vec<Node<P>>, environment: &Environment) -> Result<Self, TreeError> {
-        let rules = config.tree.classifier(&config.tree.shape()?, ClassIndex::new(u16::MAX), environment);
-        Self::with_classifier(config, rules, queues, &environment.link_layer)
-    }
-}
-
-impl<P: Packet, C: Classifier<P>> Htb<P, C> {
-    /// An HTB with another classifier; the rules of the tree are not used.
-    ///
-    /// # Errors
-    /// As [`Config::check`].
-    pub fn with_classifier(
-        config: &Config,
-        classifier: C,
-        queues: Vec<Node<P>>,
-        link_layer: &LinkLayer,
-    ) -> Result<Self, TreeError> {
-        config.check(link_layer)?;
+        config.check(&environment.link_layer)?;
         let shape = config.tree.shape()?;
+        let rules = config.tree.rules(&shape, environment);
+        let link_layer = &environment.link_layer;
         let plans = config.plans(&shape, link_layer);
         let (leaves, queues) = shape.leaves(queues);
         Ok(Self {
@@ -233,7 +215,7 @@ impl<P: Packet, C: Classifier<P>> Htb<P, C> {
                 link_layer,
                 Slack { hysteresis: config.hysteresis, timer: config.timer },
             ),
-            classifier,
+            rules,
             leaves,
             direct: Fifo::in_packets(config.direct_limit, Overflow::Tail),
             direct_packets: 0,
@@ -241,10 +223,10 @@ impl<P: Packet, C: Classifier<P>> Htb<P, C> {
     }
 }
 
-impl<P: Packet, C: Classifier<P>> Discipline<P> for Htb<P, C> {
+impl<P: Packet> Discipline<P> for Htb<P> {
     fn enqueue(&mut self, now: Instant, mut packet: P, drops: &mut dyn DropSink<P>) {
-        let class = self.classifier.classify(now, &packet).index();
-        match self.leaves.get(class).copied().flatten() {
+        let class = self.rules.classify(now, &packet);
+        match class.and_then(|class| self.leaves[class]) {
             Some(leaf) => {
                 self.sharing.note_class(leaf as usize, &mut packet);
                 self.sharing.enqueue(leaf as usize, now, packet, drops);

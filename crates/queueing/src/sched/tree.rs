@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 use lastmile_packet::{FlowId, Packet};
 use lastmile_units::{BitRate, Duration, Instant, WireBytes};
 
-use crate::classify::{ClassIndex, Classifier, Condition, Match, Matcher as _};
+use crate::classify::{Condition, Match, Matcher as _};
 use crate::sched::sharing::PRIORITIES;
 use crate::spec::{Problem, Site, Spec};
 use crate::{BuildError, Environment, Node};
@@ -317,13 +317,11 @@ impl<S> Tree<S> {
         }
     }
 
-    /// The classifier of these rules. Packets that no rule matches get `otherwise`, unless the tree
-    /// has a default.
-    pub(super) fn classifier(&self, shape: &Shape, otherwise: ClassIndex, environment: &Environment) -> TreeRules {
-        let otherwise = shape.default.map_or(otherwise, |class| ClassIndex::new(class as u16));
+    /// The rules in effect.
+    pub(super) fn rules(&self, shape: &Shape, environment: &Environment) -> TreeRules {
+        let otherwise = shape.default;
         let mut rules = TreeRules { by_flow: BTreeMap::new(), by_class: Vec::new(), conditions: Vec::new(), otherwise };
-        for (number, (rule, class)) in self.rules.iter().zip(&shape.rules).enumerate() {
-            let class = ClassIndex::new(*class as u16);
+        for (number, (rule, &class)) in self.rules.iter().zip(&shape.rules).enumerate() {
             match &rule.matches {
                 Match::Flow(flow) => {
                     rules.by_flow.entry(*flow).or_insert((number, class));
@@ -342,38 +340,38 @@ impl<S> Tree<S> {
 
 /// The rules of a tree: the first that matches names the class.
 #[derive(Clone, Debug)]
-pub struct TreeRules {
+pub(super) struct TreeRules {
     /// By flow: the first rule for it, as (number of the rule, class).
-    by_flow: BTreeMap<FlowId, (usize, ClassIndex)>,
+    by_flow: BTreeMap<FlowId, (usize, usize)>,
     /// By class of the packet: the first rule for it.
-    by_class: Vec<Option<(usize, ClassIndex)>>,
+    by_class: Vec<Option<(usize, usize)>>,
     /// All other rules, in their order.
-    conditions: Vec<(usize, Condition, ClassIndex)>,
-    otherwise: ClassIndex,
-}
-
-impl<P: Packet> Classifier<P> for TreeRules {
-    // Nearly every tree whose packets are already classified needs one look-up.
-    #[inline(always)]
-    fn classify(&mut self, now: Instant, packet: &P) -> ClassIndex {
-        let class = packet.meta().class;
-        let by_class_rule = class.and_then(|class| self.by_class.get(usize::from(class))?.as_ref());
-        if self.by_flow.is_empty() && self.conditions.is_empty() {
-            return by_class_rule.map_or(self.otherwise, |(_, class)| *class);
-        }
-        self.first_match(now, packet, by_class_rule.copied())
-    }
+    conditions: Vec<(usize, Condition, usize)>,
+    /// The class of packets that no rule matches.
+    otherwise: Option<usize>,
 }
 
 impl TreeRules {
+    /// The number of the class in [`Tree::classes`] of `packet`, which arrives at `now`.
+    // Nearly every tree whose packets are already classified needs one look-up.
+    #[inline(always)]
+    pub(super) fn classify<P: Packet>(&mut self, now: Instant, packet: &P) -> Option<usize> {
+        let class = packet.meta().class;
+        let by_class_rule = class.and_then(|class| self.by_class.get(usize::from(class))?.as_ref());
+        if self.by_flow.is_empty() && self.conditions.is_empty() {
+            return by_class_rule.map(|(_, class)| *class).or(self.otherwise);
+        }
+        self.first_match(now, packet, by_class_rule.copied())
+    }
+
     /// The class of the first rule that matches; `by_class_rule` is the first rule for the class of the
     /// packet.
     fn first_match<P: Packet>(
         &mut self,
         now: Instant,
         packet: &P,
-        by_class_rule: Option<(usize, ClassIndex)>,
-    ) -> ClassIndex {
+        by_class_rule: Option<(usize, usize)>,
+    ) -> Option<usize> {
         let flow = self.by_flow.get(&packet.meta().flow).copied();
         let known = match (flow, by_class_rule) {
             (Some(flow), Some(by_class_rule)) => Some(if flow.0 < by_class_rule.0 { flow } else { by_class_rule }),
@@ -385,10 +383,10 @@ impl TreeRules {
                 break;
             }
             if condition.matches(now, packet) {
-                return *class;
+                return Some(*class);
             }
         }
-        known.map_or(self.otherwise, |(_, class)| class)
+        known.map(|(_, class)| class).or(self.otherwise)
     }
 }
 

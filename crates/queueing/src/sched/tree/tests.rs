@@ -75,19 +75,16 @@ fn the_first_rule_that_matches_decides() {
         rule(Match::AtMostBytes(100), "other"),
     ];
     let tree = Tree { rules, ..family() };
-    let mut classifier = tree.classifier(
-        &tree.shape().unwrap(),
-        ClassIndex::new(99),
-        &Environment::new(LinkLayer::new(0, Framing::None).unwrap()),
-    );
+    let environment = Environment::new(LinkLayer::new(0, Framing::None).unwrap());
+    let mut rules = tree.rules(&tree.shape().unwrap(), &environment);
     let mut class = |flow, protocol, ip_len| {
         let packet = Meta { flow: FlowId::new(flow), protocol, ip_len, ..Meta::default() };
-        classifier.classify(Instant::ZERO, &packet).index()
+        rules.classify(Instant::ZERO, &packet)
     };
-    let (child, other) = (0, 2);
+    let (child, other) = (Some(0), Some(2));
     assert_eq!(class(1, Protocol::Udp, 1500), child);
     assert_eq!(class(2, Protocol::Udp, 1500), other);
     assert_eq!(class(2, Protocol::Tcp, 40), child);
     assert_eq!(class(3, Protocol::Tcp, 40), other);
-    assert_eq!(class(3, Protocol::Tcp, 1500), 99);
+    assert_eq!(class(3, Protocol::Tcp, 1500), None);
 }
