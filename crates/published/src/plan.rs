@@ -356,9 +356,14 @@ struct Drawn {
 }
 
 impl Plan {
-    /// The plan of a publication; none where its experiments are no data.
+    /// The plans of all publications.
+    pub(crate) fn all() -> Result<&'static [Self], &'static DataError> {
+        Ok(PLANS.as_ref()?)
+    }
+
+    /// The plan of a publication, if there is such a publication.
     pub(crate) fn of(publication: &str) -> Result<Option<&'static Self>, &'static DataError> {
-        Ok(PLANS.as_ref()?.iter().find(|plan| plan.publication == publication))
+        Ok(Self::all()?.iter().find(|plan| plan.publication == publication))
     }
 
     fn experiment(&self, table: &str) -> Option<&Experiment> {

@@ -6,27 +6,11 @@
 
 mod closed_forms;
 
-use crate::data::Table;
-use crate::error::ExperimentError;
-use crate::reproduction::TableResult;
+use super::tables::{Tables, number, whole};
 
-pub(super) use super::keys::ANO2002 as KEY;
-use super::open_questions::Reproducible as _;
-use super::tables::{Tables, number, plan, whole};
+/// The key of the publication.
+pub(super) const KEY: &str = "ano2002";
 
-/// The tables, each with the function that reproduces it.
-pub(super) const TABLES: Tables = &[
-    ("fig-4", closed_forms::segment),
-    ("text-3.2", closed_forms::contracts),
-    ("text-4.1", closed_forms::shares),
-    ("fig-3", simulated),
-    ("text-4.1-delay", simulated),
-    ("fig-5", simulated),
-    ("1", simulated),
-    ("fig-7", simulated),
-    ("fig-8", simulated),
-];
-
-fn simulated(table: &Table) -> Result<TableResult, ExperimentError> {
-    plan(KEY)?.reproduce(table)
-}
+/// The tables that are calculated, each with the function that does so. The plan of the publication has the others.
+pub(super) const TABLES: Tables =
+    &[("fig-4", closed_forms::segment), ("text-3.2", closed_forms::contracts), ("text-4.1", closed_forms::shares)];
