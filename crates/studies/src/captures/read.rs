@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read, stdin};
 use std::path::{Path, PathBuf};
 
 use lastmile_analysis::datagrams::{DatagramAnalysis, DatagramFlow};
-use lastmile_analysis::joined::Glimpses;
+use lastmile_analysis::joined::{Glimpses, ends_on_its_link};
 use lastmile_analysis::{Analysis, Connection, Sighting, Traced, parse_captured};
 use lastmile_packet::Parsed;
 use lastmile_results::Summary;
@@ -280,7 +280,9 @@ fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>, mut tap: Option<&m
                     analysis.packet_at(at, sighting, &parsed);
                 }
                 datagrams.packet(last, &parsed, ip);
-                if let Some(glimpses) = &mut sinks.glimpses {
+                if let Some(glimpses) = &mut sinks.glimpses
+                    && !ends_on_its_link(&parsed, ip)
+                {
                     glimpses.packet(at_ns, &parsed);
                 }
             }
