@@ -91,7 +91,8 @@ fn data_in_flight_stay_until_the_next_packet() {
         let sender = Sender { outstanding, ..Sender::default() };
         let data = Data { start: 0, end: 1, kind: Kind::New, sender };
         let (at, flags) = (Instant::from_ps(ps), TcpFlags::ACK);
-        let packet = Traced { at, connection: 0, from_opener: true, flags, payload: 1, data: Some(data), ack: None };
+        let packet =
+            Traced { at, connection: 0, from_opener: true, flags, ecn: 0, payload: 1, data: Some(data), ack: None };
         pictures.add(&packet);
     }
     let (drawn, _) = pictures.drawn();
@@ -110,8 +111,16 @@ fn every_peak_and_the_retransmissions_survive() {
         let data = Data { start: number.cast_signed(), end: number.cast_signed() + 1, kind, sender };
         let ack = Acknowledgement { offset: number.cast_signed(), sender, ..Acknowledgement::default() };
         let flags = TcpFlags::ACK;
-        let packet =
-            Traced { at: at(number), connection: 0, from_opener: true, flags, payload: 1, data: Some(data), ack: None };
+        let packet = Traced {
+            at: at(number),
+            connection: 0,
+            from_opener: true,
+            flags,
+            ecn: 0,
+            payload: 1,
+            data: Some(data),
+            ack: None,
+        };
         pictures.add(&packet);
         pictures.add(&Traced { from_opener: false, payload: 0, data: None, ack: Some(ack), ..packet });
     }
@@ -142,7 +151,16 @@ fn of_many_connections_the_largest_are_drawn() {
         let (connection, payload) = if number % 10 == 0 { (7, 1000) } else { (number / 100, 100) };
         let at = Instant::ZERO + Duration::from_us(10 * number as u64);
         let flags = TcpFlags::ACK;
-        pictures.add(&Traced { at, connection, from_opener: true, flags, payload, data: Some(data), ack: None });
+        pictures.add(&Traced {
+            at,
+            connection,
+            from_opener: true,
+            flags,
+            ecn: 0,
+            payload,
+            data: Some(data),
+            ack: None,
+        });
         assert!(pictures.bins <= MOST_BINS);
     }
     let (drawn, others) = pictures.drawn();
