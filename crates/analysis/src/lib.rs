@@ -63,7 +63,7 @@ pub mod stream;
 mod trace;
 mod vantage;
 
-pub use captured::parse_captured;
+pub use captured::{is_fragment, parse_captured};
 pub use cause::Cause;
 pub use congestion::Phase;
 pub use connections::{Analysis, Sighting};

@@ -73,6 +73,8 @@ impl Row {
         Share {
             number: self.connection,
             goodput_bps: self.volume.goodput_bps,
+            start_s: self.life.start_s,
+            end_s: self.life.start_s + self.volume.active_s,
             timeouts: self.repeats.timeouts,
             fast_retransmits: self.repeats.fast_retransmits,
             timer_share: of(Limit::Timer),

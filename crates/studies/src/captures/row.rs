@@ -56,7 +56,7 @@ impl Position {
 /// Begin and end of the connection.
 #[derive(Serialize)]
 pub(super) struct Life {
-    start_s: f64,
+    pub(super) start_s: f64,
     end_s: f64,
     closed: bool,
     reset: bool,
@@ -155,7 +155,7 @@ pub(super) struct Volume {
     /// Payload bytes of the goodput.
     #[serde(skip)]
     pub(super) bytes_of_goodput: u64,
-    active_s: f64,
+    pub(super) active_s: f64,
     pub(super) goodput_bps: f64,
     largest_segment_bytes: u64,
     initial_window_bytes: Option<u64>,
