@@ -31,7 +31,7 @@ pub(super) const ROWS_A_GROUP: usize = 1 << 18;
 /// Rows that are encoded at once: as many as a second-level cache holds.
 pub(super) const BLOCK: usize = 1 << 11;
 
-const SCHEMA: &str = "message segments {
+pub(super) const SCHEMA: &str = "message segments {
     required int64 time_ns;
     required int32 connection;
     required boolean from_opener;

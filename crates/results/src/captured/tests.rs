@@ -241,3 +241,12 @@ fn a_figure_names_the_phases_of_its_strip() {
     }
     assert!(!figure(&capture, &pictures, &["Throughput"]).contains(">timeout</text>"));
 }
+
+#[test]
+fn the_reference_has_every_column_of_segments() {
+    let page = include_str!("../../../../docs/reference/captures.md");
+    let fields =
+        segments::SCHEMA.lines().filter_map(|line| line.trim().split([' ', ';']).nth(2).filter(|_| line.contains(';')));
+    let missing: Vec<&str> = fields.filter(|name| !page.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "docs/reference/captures.md lacks {missing:?}");
+}
