@@ -45,6 +45,20 @@ pub fn parse_captured(bytes: &[u8]) -> Result<(Parsed, bool), ParseError> {
     Ok((parsed, true))
 }
 
+/// True for a fragment of an IP packet, whose ports are in its first one only (RFC 791, section 3.2; RFC 8200,
+/// section 4.5).
+#[must_use]
+pub fn is_fragment(packet: &Parsed, ip: &[u8]) -> bool {
+    /// The next header of a fragment.
+    const FRAGMENT: u8 = 44;
+    /// More fragments, and the offset.
+    const IN_IPV4: u16 = 0x3fff;
+    if packet.meta.mark.ipv6() {
+        return packet.key.protocol == FRAGMENT;
+    }
+    matches!(ip, [_, _, _, _, _, _, high, low, ..] if u16::from_be_bytes([*high, *low]) & IN_IPV4 != 0)
+}
+
 /// Offset of the TCP header, if only IP's own header precedes it.
 fn tcp_at(bytes: &[u8]) -> Option<usize> {
     match bytes.first()? >> 4 {
@@ -79,5 +93,24 @@ mod tests {
         assert!(parse_captured(&bytes[..39]).is_err());
         let (whole, cut) = parse_captured(&bytes[..72]).unwrap();
         assert!(!cut && !whole.meta.options().is_cut());
+    }
+
+    #[test]
+    fn fragments_of_both_versions_are_known() {
+        let ipv4 = |flags: [u8; 2]| {
+            let head = [0x45, 0, 0, 28, 0, 1, flags[0], flags[1], 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2];
+            [&head[..], &[0, 9, 0, 9, 0, 8, 0, 0]].concat()
+        };
+        let ipv6 = |next: u8| [&[0x60, 0, 0, 0, 0, 8, next, 64][..], &[1; 32], &[17, 0, 0, 8, 0, 8, 0, 0]].concat();
+        for (ip, expected) in [
+            (ipv4([0x40, 0]), false),
+            (ipv4([0x20, 0]), true),
+            (ipv4([0, 0xb9]), true),
+            (ipv6(44), true),
+            (ipv6(17), false),
+        ] {
+            let (parsed, _) = parse_captured(&ip).unwrap();
+            assert_eq!(is_fragment(&parsed, &ip), expected, "{ip:02x?}");
+        }
     }
 }

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use lastmile_packet::{FlowKey, HashKey, Meta, Parsed, Protocol, SynOptions, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
+use crate::ecn::EcnFeedback;
 use crate::half::Half;
 use crate::outcome::{Connection, Handshake, Opener};
 use crate::remote::Remote;
@@ -71,6 +72,7 @@ impl Recent {
 #[derive(Clone, Copy, Debug)]
 struct Offer {
     at: Instant,
+    flags: TcpFlags,
     options: SynOptions,
     timestamps: bool,
     /// True if the capture cut the options: those not seen are unknown.
@@ -81,7 +83,8 @@ impl Offer {
     fn new(at: Instant, packet: &Meta) -> Self {
         let options = packet.options();
         let timestamps = options.timestamps().is_some();
-        Self { at, options: options.syn_options(), timestamps, is_cut: options.is_cut() }
+        let flags = packet.flags;
+        Self { at, flags, options: options.syn_options(), timestamps, is_cut: options.is_cut() }
     }
 
     /// True if it may offer to scale windows.
@@ -391,6 +394,7 @@ impl State {
                 syn: self.syn.map(|offer| (offer.options, offer.timestamps)),
                 syn_ack: self.syn_ack.map(|offer| (offer.options, offer.timestamps)),
                 cut: [self.syn, self.syn_ack].map(|offer| offer.is_some_and(|offer| offer.is_cut)),
+                ecn: self.syn.zip(self.syn_ack).map(|(syn, answer)| EcnFeedback::of(syn.flags, answer.flags)),
                 took: self.took,
             },
             up,

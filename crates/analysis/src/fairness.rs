@@ -2,6 +2,10 @@
 //!
 //! Published: Jain, Chiu and Hawe 1984 (the index). Ano, Decre and Hasegawa 2002, section 5,
 //! explain unequal goodputs by retransmission timeouts.
+//!
+//! Connections share a line while they are active together. So those are compared that were active together with another
+//! one for at least half of their own time. The goodput of all is what they carried, over the time in which at least one was
+//! active: rates of connections one after another have no sum.
 
 use lastmile_theory::fairness::jain;
 
@@ -10,8 +14,12 @@ use lastmile_theory::fairness::jain;
 pub struct Share {
     /// Number of the connection, for the explanation.
     pub number: usize,
-    /// Goodput of the direction.
+    /// Goodput of the direction, from `start_s` to `end_s`.
     pub goodput_bps: f64,
+    /// When it began to be active.
+    pub start_s: f64,
+    /// When it ended.
+    pub end_s: f64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Fast retransmits.
@@ -31,9 +39,11 @@ pub struct Share {
 pub struct Fairness {
     /// Number of connections.
     pub connections: usize,
-    /// Sum of the goodputs.
+    /// Those that were active together, of which all indices and correlations are.
+    pub compared: usize,
+    /// What all carried, over the time in which at least one was active.
     pub goodput_bps: f64,
-    /// Jain's index, from 1/n to 1; `None` if all goodputs are zero.
+    /// Jain's index, from 1/n to 1; `None` if all goodputs are zero, or no two were active together.
     pub jain_index: Option<f64>,
     /// The index without waits for timers, each connection at its rate during the rest of the time.
     pub jain_index_without_timers: Option<f64>,
@@ -63,22 +73,74 @@ const MUCH: f64 = 0.1;
 /// The most connections that a sentence names.
 const MOST_NAMED: usize = 8;
 
-/// The fairness of `shares`.
+/// The times in which connections were active, up to each change.
+struct Activity(Vec<Change>);
+
+/// A change of the number of active connections, and the time before it with at least one and with at least two.
+#[derive(Clone, Copy, Default)]
+struct Change {
+    at_s: f64,
+    one_s: f64,
+    two_s: f64,
+}
+
+impl Activity {
+    fn of(shares: &[Share]) -> Self {
+        let ends = |share: &Share| [(share.start_s, 1_i64), (share.end_s, -1)];
+        let mut changes: Vec<(f64, i64)> = shares.iter().flat_map(ends).collect();
+        changes.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let (mut active, mut last) = (0, Change::default());
+        let next = |(at_s, change): (f64, i64)| {
+            let span = if active > 0 { at_s - last.at_s } else { 0.0 };
+            let both = if active > 1 { span } else { 0.0 };
+            active += change;
+            last = Change { at_s, one_s: last.one_s + span, two_s: last.two_s + both };
+            last
+        };
+        Self(changes.into_iter().map(next).collect())
+    }
+
+    /// The time with at least one.
+    fn span_s(&self) -> f64 {
+        self.0.last().map_or(0.0, |last| last.one_s)
+    }
+
+    /// True if another one was active for half of its time.
+    fn is_together(&self, share: &Share) -> bool {
+        let until = |at_s: f64| self.0.get(self.0.partition_point(|change| change.at_s < at_s)).map(|one| one.two_s);
+        let together = until(share.end_s).zip(until(share.start_s)).map_or(0.0, |(end, start)| end - start);
+        together > 0.0 && together >= HALF * (share.end_s - share.start_s)
+    }
+}
+
+/// The least share of its time in which a connection is not alone.
+const HALF: f64 = 0.5;
+
+/// The fairness of these connections.
 #[must_use]
-pub fn fairness(shares: &[Share]) -> Fairness {
+pub fn fairness(all: &[Share]) -> Fairness {
+    let activity = Activity::of(all);
+    let bits = all.iter().map(|share| share.goodput_bps * (share.end_s - share.start_s)).sum::<f64>();
+    let together: Vec<Share> = all.iter().filter(|share| activity.is_together(share)).copied().collect();
+    let shares: &[Share] = match (all, &together[..]) {
+        ([_], _) => all,
+        (_, [] | [_]) => &[],
+        (_, together) => together,
+    };
     let goodputs = || shares.iter().map(|share| share.goodput_bps);
     let freed = |share: &Share| share.goodput_bps / (1.0 - share.timer_share.clamp(0.0, 0.99));
     let inverse =
         shares.iter().filter_map(|share| Some((share.rtt_s.filter(|rtt| *rtt > 0.0)?.recip(), share.goodput_bps)));
     let line = Line::through(shares.iter().filter(|share| share.idle_share < MUCH).map(timeouts_and_goodput));
     let mut fairness = Fairness {
-        connections: shares.len(),
-        goodput_bps: goodputs().sum(),
+        connections: all.len(),
+        compared: shares.len(),
+        goodput_bps: if bits > 0.0 { bits / activity.span_s() } else { 0.0 },
         jain_index: jain(goodputs()),
         jain_index_without_timers: jain(shares.iter().map(freed)),
         coefficient_of_variation: variation(goodputs()),
-        timeouts: shares.iter().map(|share| share.timeouts).sum(),
-        fast_retransmits: shares.iter().map(|share| share.fast_retransmits).sum(),
+        timeouts: all.iter().map(|share| share.timeouts).sum(),
+        fast_retransmits: all.iter().map(|share| share.fast_retransmits).sum(),
         correlation_with_timeouts: line.as_ref().map(|line| line.correlation),
         bps_per_timeout: line.map(|line| line.slope),
         correlation_with_inverse_rtt: Line::through(inverse).map(|line| line.correlation),
@@ -95,6 +157,9 @@ fn timeouts_and_goodput(share: &Share) -> (f64, f64) {
 
 /// The measured causes of unequal goodputs.
 fn explain(shares: &[Share], fairness: &Fairness) -> String {
+    if shares.is_empty() && fairness.connections > 1 {
+        return "they were active one after another, and are not compared".to_owned();
+    }
     let Some(index) = fairness.jain_index.filter(|_| shares.len() > 1) else { return String::new() };
     if index >= EVEN {
         return format!("goodputs are even (index {index:.2})");
@@ -188,7 +253,33 @@ mod tests {
     use super::*;
 
     fn share(number: usize, goodput_bps: f64, timeouts: u64, timer_share: f64) -> Share {
-        Share { number, goodput_bps, timeouts, timer_share, ..Share::default() }
+        Share { number, goodput_bps, timeouts, timer_share, end_s: 10.0, ..Share::default() }
+    }
+
+    fn at(number: usize, start_s: f64, end_s: f64, goodput_bps: f64) -> Share {
+        Share { start_s, end_s, ..share(number, goodput_bps, 0, 0.0) }
+    }
+
+    /// Three downloads of 100 bits one after another, with a pause of 10 s: 300 bits in 30 s of activity.
+    #[test]
+    fn connections_one_after_another_have_no_index_and_no_sum_of_rates() {
+        let shares = [at(1, 0.0, 10.0, 10.0), at(2, 10.0, 20.0, 10.0), at(3, 30.0, 40.0, 10.0)];
+        let fairness = fairness(&shares);
+        assert_eq!((fairness.connections, fairness.compared, fairness.jain_index), (3, 0, None));
+        assert!((fairness.goodput_bps - 10.0).abs() < 1e-9, "{}", fairness.goodput_bps);
+        assert_eq!(fairness.explanation, "they were active one after another, and are not compared");
+    }
+
+    /// A long one of which others share a tenth of the time is not compared with them: 30 and 10 are, (40)^2 / (2 * 1000).
+    /// 1000 + 300 + 100 bits in 100 s are 14.
+    #[test]
+    fn connections_that_are_active_together_are_compared() {
+        let shares = [at(1, 0.0, 100.0, 10.0), at(2, 20.0, 30.0, 30.0), at(3, 20.0, 30.0, 10.0)];
+        let found = fairness(&shares);
+        assert_eq!((found.connections, found.compared), (3, 2));
+        assert!((found.jain_index.unwrap() - 0.8).abs() < 1e-9 && (found.goodput_bps - 14.0).abs() < 1e-9);
+        // Those that overlap by a tenth were one after another.
+        assert_eq!(fairness(&[at(1, 0.0, 10.0, 10.0), at(2, 9.0, 19.0, 10.0)]).jain_index, None);
     }
 
     /// Goodputs 100, 100 and 50, of which the last waited for half the time: (250)^2 / (3 *
@@ -228,8 +319,8 @@ mod tests {
 
     #[test]
     fn unequal_round_trips_are_found_where_there_is_no_timeout() {
-        let at = |number, goodput_bps, rtt| Share { rtt_s: Some(rtt), ..share(number, goodput_bps, 0, 0.0) };
-        let shares = [at(1, 100.0, 0.1), at(2, 50.0, 0.2), at(3, 25.0, 0.4)];
+        let far = |number, goodput_bps, rtt| Share { rtt_s: Some(rtt), ..share(number, goodput_bps, 0, 0.0) };
+        let shares = [far(1, 100.0, 0.1), far(2, 50.0, 0.2), far(3, 25.0, 0.4)];
         assert!(fairness(&shares).explanation.starts_with("goodput goes with the inverse"));
     }
 }

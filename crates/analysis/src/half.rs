@@ -116,6 +116,7 @@ impl Half {
     pub(crate) fn on_packet(&mut self, now: Instant, packet: &Meta, opened: Option<Duration>) {
         self.out.volume.packets += 1;
         self.out.volume.ip_bytes += u64::from(packet.ip_len);
+        self.out.codepoints.sent(packet);
         let payload = i64::from(packet.payload_len());
         let (syn, fin) = (packet.flags.contains(TcpFlags::SYN), packet.flags.contains(TcpFlags::FIN));
         let len = payload + i64::from(syn) + i64::from(fin);
@@ -126,7 +127,7 @@ impl Half {
         }
         if payload > 0 {
             self.out.volume.data_packets += 1;
-            self.out.dscp.get_or_insert(packet.dscp());
+            self.out.codepoints.dscp.get_or_insert(packet.dscp());
             self.out.largest_segment = self.out.largest_segment.max(payload.unsigned_abs());
             self.size.note(payload.unsigned_abs());
             let segments = self.size.segments(payload.unsigned_abs());

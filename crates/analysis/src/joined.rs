@@ -4,24 +4,27 @@
 //! A packet is found in the other capture by a hash of what the path leaves unchanged: addresses,
 //! protocol, length, IPv4 identification, and the TCP header's numbers and timestamps. Equal packets
 //! are paired in their order. Network address translation between the captures hides all pairs. Octets of TCP that
-//! the captures show in packets of different lengths are paired by their numbers (`octets.rs`). Flows that no router
-//! forwards, as those of link-local addresses, are left out unless both captures have them.
+//! the captures show in packets of different lengths are paired by their numbers (`octets.rs`). Packets that no
+//! router forwards, as those of link-local addresses, are left out: equal ones pass on many links. Those of TCP count where
+//! both captures have their flow.
 //!
-//! Each capture has a clock. The fastest packets of each direction bound the offset of the clocks from
-//! both sides. It is taken to be in the middle, as if the fastest packets took as long in both
+//! Each capture has a clock, which may be set within it (`steps.rs`). The fastest packets of each direction bound the
+//! offset of the clocks from both sides. It is taken to be in the middle, as if the fastest packets took as long in both
 //! directions. With packets in one direction only, the offset is unknown, and delays are relative to the
 //! fastest.
 //!
 //! A drift of the clocks lengthens the delays of one direction as much as it shortens those of the other; a
 //! queue lengthens those of one. So each direction has a line through the fastest packets of up to `SPANS`
 //! spans, with an error that grows with their scatter: where the lines agree, their mean is the drift,
-//! weighted by the errors. Where they differ, or the mean is within its error, no drift is told.
+//! weighted by the errors. Where they differ, or the mean is within its error, no drift is told. Where they agree on one
+//! that no clock has, the clocks cannot be compared.
 //!
-//! Cost: 32 bytes for each packet of both captures and 40 for each pair, and a sort.
+//! Cost: 40 bytes for each packet of both captures and 120 for each pair, and a sort.
 
 mod clock;
 mod glimpse;
 mod octets;
+mod steps;
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher as _;
@@ -30,11 +33,12 @@ use hdrhistogram::Histogram;
 use lastmile_packet::{FlowAddresses, FlowKey, HashKey};
 use lastmile_units::Duration;
 
-pub use self::clock::ClockOffset;
-use self::clock::{Pair, offset};
+pub use self::clock::{ClockOffset, ClockStep, NoClock};
+use self::clock::{Clocks, Pair, offset};
 use self::glimpse::Glimpse;
-pub use self::glimpse::Glimpses;
+pub use self::glimpse::{Glimpses, ends_on_its_link};
 use self::octets::divide;
+pub use self::steps::MOST_DRIFT;
 
 /// The protocol number of TCP.
 const TCP: u8 = 6;
@@ -60,16 +64,18 @@ pub struct OneWay {
     /// Packets of the second capture that are several at the first: merged by a receiver (GRO, LRO).
     pub merged: u64,
     /// The delays of packets, each as the second capture has it, since the packet with its last octet passed the
-    /// first: the smallest, the median, the 95th and 99th percentile and the largest.
+    /// first: the smallest, the median, the 95th and 99th percentile and the largest. `None` also where the clocks cannot
+    /// be compared.
     pub delays: Option<[Duration; 5]>,
 }
 
 /// Two captures compared.
 #[derive(Clone, Debug)]
 pub struct Joined {
-    /// `None` if packets of one direction only are in both captures: delays are then relative to the
-    /// fastest.
-    pub clock: Option<ClockOffset>,
+    /// The clocks, or why they cannot be compared.
+    pub clock: Result<ClockOffset, NoClock>,
+    /// The times at which a clock was set.
+    pub steps: Vec<ClockStep>,
     /// Packets from the first capture to the second.
     pub there: OneWay,
     /// Packets from the second to the first.
@@ -115,14 +121,14 @@ pub fn join(mut first: Glimpses, mut second: Glimpses) -> Option<Joined> {
     let Found { mut pairs, mut single } = pair(&first.all, &second.all);
     let divided = divide(&mut single);
     let equal = pairs.len();
-    pairs.extend(divided.parts.iter().map(|part| (part.one, part.later)));
+    pairs.extend(divided.parts.iter().map(|part| (part.one, part.later, part.other)));
     let side = Sides::of(&pairs)?;
     let mut ways = [Way::default(), Way::default()];
-    for (number, (one, later)) in pairs.iter().enumerate() {
+    for (number, (one, later, other)) in pairs.iter().enumerate() {
         let back = usize::from(!side.is_there(one));
         // The parts of a packet at the later capture waited for its last octet there.
         let is_delay = number < equal || divided.parts[number - equal].is_last[1 - back];
-        ways[back].add(one, *later, is_delay);
+        ways[back].add(one, *later, is_delay.then_some(*other));
     }
     for (which, one) in &divided.several {
         ways[usize::from(!side.is_there(one))].several[*which] += 1;
@@ -150,29 +156,32 @@ pub fn join(mut first: Glimpses, mut second: Glimpses) -> Option<Joined> {
             way.only_octets[*which] += u64::from(one.payload);
         }
     }
-    let [mut there, mut back] = ways;
-    there.pairs.sort_unstable();
-    back.pairs.sort_unstable();
-    let clock = offset(&there.pairs, &back.pairs);
-    let ahead_ns = |at: i64| clock.map(|(from, clock)| clock.ahead_s * 1e9 + clock.drift * (at - from) as f64);
-    let there_least = there.pairs.iter().map(|pair| pair.1).min().unwrap_or(0) as f64;
-    let back_least = back.pairs.iter().map(|pair| -pair.1).min().unwrap_or(0) as f64;
-    let delay_there = |pair: &Pair| pair.1 as f64 - ahead_ns(pair.0).unwrap_or(there_least);
-    let delay_back = |pair: &Pair| ahead_ns(pair.0).unwrap_or(-back_least) - pair.1 as f64;
+    let [there, back] = ways;
+    let clocks = offset(&there.pairs, &back.pairs);
+    let least = |pairs: &[Pair], sign: i64| pairs.iter().map(|pair| sign * pair.later).min().unwrap_or(0) as f64;
+    let relative = [least(&there.pairs, 1), -least(&back.pairs, -1)];
+    let ahead_ns = |pair: &Pair, direction: usize| match &clocks {
+        Ok(clocks) => clocks.ahead_ns(pair),
+        Err(NoClock::OneDirection) => Some(relative[direction]),
+        Err(_) => None,
+    };
     Some(Joined {
-        clock: clock.map(|(_, clock)| clock),
-        there: there.finish(0, delay_there),
-        back: back.finish(1, delay_back),
+        there: there.finish(0, |pair| Some(pair.later as f64 - ahead_ns(pair, 0)?)),
+        back: back.finish(1, |pair| Some(ahead_ns(pair, 1)? - pair.later as f64)),
+        clock: clocks.as_ref().map(|clocks| clocks.clock).map_err(|why| *why),
+        steps: clocks.map(|Clocks { steps, .. }| steps).unwrap_or_default(),
         sides: side,
         key: first.key,
     })
 }
 
-/// Pairs, as the packet at the first capture and how much later it is at the second, and packets of one
-/// capture only, with its index.
+/// A packet at the first capture, how much later it is at the second, and its number there.
+type Both = (Glimpse, i64, u32);
+
+/// Pairs, and packets of one capture only, with its index.
 #[derive(Default)]
 struct Found {
-    pairs: Vec<(Glimpse, i64)>,
+    pairs: Vec<Both>,
     single: Vec<(usize, Glimpse)>,
 }
 
@@ -191,7 +200,7 @@ fn pair(first: &[Glimpse], second: &[Glimpse]) -> Found {
                 j += 1;
             }
             std::cmp::Ordering::Equal => {
-                found.pairs.push((*a, b.at_ns - a.at_ns));
+                found.pairs.push((*a, b.at_ns - a.at_ns, b.number));
                 (i, j) = (i + 1, j + 1);
             }
         }
@@ -211,9 +220,9 @@ struct Sides {
 impl Sides {
     /// Packets from the first capture to the second seem to take longer than those back, whatever the
     /// offset of the clocks. A flow in one direction is compared with the others; `None` without pairs.
-    fn of(pairs: &[(Glimpse, i64)]) -> Option<Self> {
+    fn of(pairs: &[Both]) -> Option<Self> {
         let mut least: BTreeMap<u32, [Option<i64>; 2]> = BTreeMap::new();
-        for (one, later) in pairs {
+        for (one, later, _) in pairs {
             let slot = &mut least.entry(one.flow).or_default()[usize::from(one.forward)];
             *slot = Some(slot.map_or(*later, |least| least.min(*later)));
         }
@@ -238,12 +247,12 @@ impl Sides {
 }
 
 impl Way {
-    /// Adds a packet of both captures.
-    fn add(&mut self, one: &Glimpse, later: i64, is_delay: bool) {
+    /// Adds a packet of both captures; with its number at the second if it has a delay.
+    fn add(&mut self, one: &Glimpse, later: i64, other: Option<u32>) {
         self.both += 1;
         self.both_data += u64::from(one.retains);
-        if is_delay {
-            self.pairs.push((one.at_ns, later));
+        if let Some(other) = other {
+            self.pairs.push(Pair { numbers: [one.number, other], at: one.at_ns, later });
         }
         let times = [one.at_ns, one.at_ns + later];
         let spans = self.spans.unwrap_or(times.map(|at| (at, at)));
@@ -251,14 +260,14 @@ impl Way {
     }
 
     /// `first` is the index of the capture that this direction passes first.
-    fn finish(&self, first: usize, delay_ns: impl Fn(&Pair) -> f64) -> OneWay {
+    fn finish(&self, first: usize, delay_ns: impl Fn(&Pair) -> Option<f64>) -> OneWay {
         let mut delays: Histogram<u64> = Histogram::new(3).expect("three digits are allowed");
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not below zero")]
-        for pair in &self.pairs {
-            delays.record(delay_ns(pair).max(0.0) as u64).expect("it grows with its values");
+        for delay in self.pairs.iter().filter_map(delay_ns) {
+            delays.record(delay.max(0.0) as u64).expect("it grows with its values");
         }
         let at = |share| Duration::from_ns(delays.value_at_quantile(share));
-        let delays = (!self.pairs.is_empty())
+        let delays = (!delays.is_empty())
             .then(|| [Duration::from_ns(delays.min()), at(0.5), at(0.95), at(0.99), Duration::from_ns(delays.max())]);
         OneWay {
             both: self.both,

@@ -31,6 +31,7 @@
 //! | `segment_size.rs` | the size of a full segment, also where offloads merge several |
 //! | `vantage.rs` | the position of the capture on the path |
 //! | `outcome.rs` | the results |
+//! | `ecn.rs` | explicit congestion notification |
 //! | `datagrams.rs` | flows of UDP and QUIC |
 //! | `joined.rs` | two captures of the same packets |
 //! | `fairness.rs` | fairness among connections, and its explanation |
@@ -43,6 +44,7 @@ mod cause;
 mod congestion;
 mod connections;
 pub mod datagrams;
+mod ecn;
 pub mod fairness;
 mod half;
 pub mod joined;
@@ -61,10 +63,11 @@ pub mod stream;
 mod trace;
 mod vantage;
 
-pub use captured::parse_captured;
+pub use captured::{is_fragment, parse_captured};
 pub use cause::Cause;
 pub use congestion::Phase;
 pub use connections::{Analysis, Sighting};
+pub use ecn::{Codepoints, EcnFeedback};
 pub use limit::{Limit, Shares};
 pub use outcome::{
     Acks, Connection, Delays, Direction, Events, Handshake, Limits, MOST_PAUSES, Opener, Pause, Position, Repeats,

@@ -3,6 +3,7 @@
 use lastmile_packet::{FlowAddresses, SynOptions};
 use lastmile_units::{Duration, Instant};
 
+use crate::ecn::{Codepoints, EcnFeedback};
 use crate::limit::Shares;
 use crate::roundtrip::RoundTrip;
 use crate::sender::Basis;
@@ -52,6 +53,8 @@ pub struct Handshake {
     pub syn_ack: Option<(SynOptions, bool)>,
     /// Whether the capture cut the options of the SYN and of the SYN-ACK: those not seen are unknown.
     pub cut: [bool; 2],
+    /// The feedback of ECN; `None` without SYN and SYN-ACK.
+    pub ecn: Option<EcnFeedback>,
     /// Time from the first SYN to the first ACK of its sender.
     pub took: Option<Duration>,
 }
@@ -74,8 +77,8 @@ pub struct Direction {
     /// The largest distance from the highest offset acknowledged to the highest sent, at the
     /// capture.
     pub max_in_flight: u64,
-    /// DSCP of the first packet with payload.
-    pub dscp: Option<u8>,
+    /// DSCP and ECN.
+    pub codepoints: Codepoints,
     /// Retransmissions and their causes.
     pub repeats: Repeats,
     /// Round trips on both sides of the capture.

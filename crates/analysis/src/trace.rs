@@ -99,6 +99,8 @@ pub struct Traced {
     pub from_opener: bool,
     /// The flags.
     pub flags: TcpFlags,
+    /// The ECN field: 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE (RFC 3168, section 5).
+    pub ecn: u8,
     /// Payload octets.
     pub payload: u16,
     /// Data, SYN or FIN.
@@ -110,6 +112,7 @@ pub struct Traced {
 impl Traced {
     pub(crate) fn new(at: Instant, connection: usize, from_opener: bool, packet: &Meta) -> Self {
         let (flags, payload) = (packet.flags, packet.payload_len());
-        Self { at, connection, from_opener, flags, payload, data: None, ack: None }
+        let ecn = packet.ecn();
+        Self { at, connection, from_opener, flags, ecn, payload, data: None, ack: None }
     }
 }

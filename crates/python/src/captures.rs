@@ -297,6 +297,7 @@ struct Columns {
     round_trip_ns: Int64Builder,
     outstanding_bytes: Int64Builder,
     congestion_window_bytes: Int64Builder,
+    ecn: UInt8Builder,
 }
 
 impl Columns {
@@ -316,10 +317,11 @@ impl Columns {
         self.round_trip_ns.append_option(ack.and_then(|ack| ack.round_trip).map(|trip| signed(trip.as_ns())));
         self.outstanding_bytes.append_option(sender.map(|sender| signed(sender.outstanding)));
         self.congestion_window_bytes.append_option(sender.and_then(|sender| sender.congestion_window).map(signed));
+        self.ecn.append_value(packet.ecn);
     }
 
     fn finish(mut self) -> Result<RecordBatch, arrow_schema::ArrowError> {
-        let columns: [(&str, ArrayRef); 12] = [
+        let columns: [(&str, ArrayRef); 13] = [
             ("time_ns", Arc::new(self.time_ns.finish())),
             ("connection", Arc::new(self.connection.finish())),
             ("from_opener", Arc::new(self.from_opener.finish())),
@@ -332,6 +334,7 @@ impl Columns {
             ("round_trip_ns", Arc::new(self.round_trip_ns.finish())),
             ("outstanding_bytes", Arc::new(self.outstanding_bytes.finish())),
             ("congestion_window_bytes", Arc::new(self.congestion_window_bytes.finish())),
+            ("ecn", Arc::new(self.ecn.finish())),
         ];
         RecordBatch::try_from_iter(columns)
     }

@@ -210,3 +210,6 @@ pub fn document(captures: &[Capture]) -> impl Serialize + '_ {
 pub fn write_csv(captures: &[Capture], to: &mut dyn Write) -> io::Result<()> {
     csv::write(captures.iter().map(|capture| &capture.document), to)
 }
+
+#[cfg(test)]
+mod tests;

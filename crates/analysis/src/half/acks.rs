@@ -16,6 +16,7 @@ const WIDEST_WINDOW: i64 = 1 << 30;
 impl Half {
     /// Processes the acknowledgement in a `packet` of the other side.
     pub(crate) fn on_ack(&mut self, now: Instant, packet: &Meta) {
+        self.out.codepoints.answered(packet);
         if packet.flags.contains(TcpFlags::SYN) {
             self.times.asked = Some(now);
         }

@@ -3,13 +3,18 @@
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::net::{IpAddr, Ipv6Addr};
+use std::ops::RangeInclusive;
 
 use lastmile_packet::{HashKey, IpAddresses, Parsed, Protocol, TcpFlags};
+
+use super::TCP;
 
 /// A packet, as it is recognised in the other capture.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Glimpse {
     pub(super) hash: u64,
+    /// Its place in the capture, which a clock that is set does not change.
+    pub(super) number: u32,
     pub(super) at_ns: i64,
     /// A hash of its flow in either direction.
     pub(super) flow: u32,
@@ -30,15 +35,20 @@ pub(super) struct Glimpse {
 #[derive(Clone, Debug, Default)]
 pub struct Glimpses {
     pub(super) all: Vec<Glimpse>,
-    /// Flows that no router forwards.
+    /// Flows of TCP that no router forwards.
     pub(super) local: BTreeSet<u32>,
     pub(super) key: HashKey,
 }
 
 impl Glimpses {
-    /// Adds a packet captured at this time since 1970, by the clock of its capture.
+    /// Adds a packet captured at this time since 1970, by the clock of its capture. A packet that stays on its link is
+    /// omitted: those of two links may be equal, as reports of MLD are. The numbers of TCP tell its packets apart.
     pub fn packet(&mut self, at_ns: u64, packet: &Parsed) {
         let meta = &packet.meta;
+        let is_local = is_of_a_link(&packet.key.addresses.ip);
+        if is_local && packet.key.protocol != TCP {
+            return;
+        }
         let payload = meta.payload_len();
         let mut hasher = self.key.build_hasher();
         hasher.write_u64(self.key.hash_one(packet.key));
@@ -55,11 +65,12 @@ impl Glimpses {
             burst = shared as u32 | 1;
         }
         let flow = self.key.hash_one(packet.key.min(packet.key.reversed())) as u32;
-        if is_of_a_link(&packet.key.addresses.ip) {
+        if is_local {
             self.local.insert(flow);
         }
         self.all.push(Glimpse {
             hash: hasher.finish(),
+            number: u32::try_from(self.all.len()).unwrap_or(u32::MAX),
             at_ns: i64::try_from(at_ns).unwrap_or(i64::MAX),
             flow,
             burst,
@@ -70,6 +81,21 @@ impl Glimpses {
         });
     }
 }
+
+/// True for a packet that its hop limit or its kind keeps on its link: multicast with a hop limit of 1 at most, as that
+/// of IGMP (RFC 3376, section 4), and neighbour discovery (RFC 4861, section 4).
+#[must_use]
+pub fn ends_on_its_link(packet: &Parsed, ip: &[u8]) -> bool {
+    let addresses = &packet.key.addresses.ip;
+    let hop_limit = ip.get(if addresses.is_ipv6() { 7 } else { 8 });
+    let kind = ip.get(usize::from(packet.transport_offset));
+    let is_discovery = packet.key.protocol == ICMP_V6 && kind.is_some_and(|kind| DISCOVERY.contains(kind));
+    is_discovery || addresses.destination().is_multicast() && hop_limit.is_some_and(|hops| *hops <= 1)
+}
+
+/// The protocol number of ICMPv6, and the types of neighbour discovery.
+const ICMP_V6: u8 = 58;
+const DISCOVERY: RangeInclusive<u8> = 133..=137;
 
 /// True for packets that stay on their link: from or to a link-local or unspecified address (RFC 3927, section 7;
 /// RFC 4291, sections 2.5.2 and 2.5.6), to a multicast group of a link (RFC 5771, section 4; RFC 4291, section 2.7), or

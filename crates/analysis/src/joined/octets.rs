@@ -19,6 +19,8 @@ pub(super) struct Part {
     /// The packet at the first capture, and how much later the one at the second is, in nanoseconds.
     pub(super) one: Glimpse,
     pub(super) later: i64,
+    /// The number of the one at the second.
+    pub(super) other: u32,
     /// Whether the last octet of the packet at each capture is in this part.
     pub(super) is_last: [bool; 2],
 }
@@ -91,7 +93,8 @@ pub(super) fn divide(single: &mut Vec<(usize, Glimpse)>) -> Divided {
                 [Some(first), Some(second)] => {
                     let (one, other) = (packets[0][first], packets[1][second]);
                     let later = other.at_ns - one.at_ns;
-                    divided.parts.push(Part { one, later, is_last: stretch.is_last });
+                    let (other, is_last) = (other.number, stretch.is_last);
+                    divided.parts.push(Part { one, later, other, is_last });
                     *sizes.entry((direction, stretch.octets)).or_default() += 1;
                 }
                 [first, second] => {
@@ -128,6 +131,7 @@ fn in_order([first, second]: &[Vec<Glimpse>; 2], divided: &mut Divided, single: 
     divided.parts.extend(pairs.map(|(one, other)| Part {
         one: *one,
         later: other.at_ns - one.at_ns,
+        other: other.number,
         is_last: [true; 2],
     }));
     let rest = |packets: &[Glimpse], other: &[Glimpse]| packets.get(other.len()..).unwrap_or_default().to_vec();

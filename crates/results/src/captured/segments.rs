@@ -2,7 +2,7 @@
 //!
 //! Rows are in the order of the capture. Columns that do not apply are null: `offset_bytes` of a packet
 //! without data, `round_trip_ns` of an ACK that measures none. Offsets count from the initial sequence
-//! number of their direction. `outstanding_bytes`, `window_bytes` and `phase` are those of the sender of
+//! number of their direction. `ecn` is the field of the IP header: 2 is ECT(0), 1 ECT(1), 3 CE. `outstanding_bytes`, `window_bytes` and `phase` are those of the sender of
 //! the data in the packet, or for a pure ACK of the data that it acknowledges.
 //!
 //! Numbers are delta-encoded. Pages of the columns in [`COMPRESSED`] are compressed with Snappy; the others
@@ -31,7 +31,7 @@ pub(super) const ROWS_A_GROUP: usize = 1 << 18;
 /// Rows that are encoded at once: as many as a second-level cache holds.
 pub(super) const BLOCK: usize = 1 << 11;
 
-const SCHEMA: &str = "message segments {
+pub(super) const SCHEMA: &str = "message segments {
     required int64 time_ns;
     required int32 connection;
     required boolean from_opener;
@@ -46,6 +46,7 @@ const SCHEMA: &str = "message segments {
     optional int64 outstanding_bytes;
     optional int64 congestion_window_bytes;
     optional binary phase (string);
+    required int32 ecn;
 }";
 
 /// Columns whose values repeat, in dictionaries.
@@ -122,6 +123,7 @@ struct Rows {
     outstanding: Optional<i64>,
     congestion_window: Optional<i64>,
     phase: Optional<ByteArray>,
+    ecn: Column<i32>,
 }
 
 /// Writes the segments of a capture.
@@ -182,6 +184,7 @@ impl<W: Write + Send> Segments<W> {
         rows.outstanding.set(row, sender.map(|sender| signed(sender.outstanding)));
         rows.congestion_window.set(row, sender.and_then(|sender| sender.congestion_window).map(signed));
         rows.phase.set_word(row, sender.map(|sender| &self.phases[sender.phase as usize]));
+        rows.ecn.set(row, i32::from(packet.ecn));
         if rows.count == BLOCK { self.encode().map_err(as_io) } else { Ok(()) }
     }
 
@@ -218,6 +221,7 @@ impl<W: Write + Send> Segments<W> {
             optional::<Int64Type>(group, column, count, numbers)?;
         }
         optional::<ByteArrayType>(group, 13, count, &mut rows.phase)?;
+        group.write::<Int32Type>(14, &rows.ecn.0[..count], None)?;
         if self.rows_in_group >= ROWS_A_GROUP { self.end_group() } else { Ok(()) }
     }
 

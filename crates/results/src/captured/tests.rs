@@ -91,7 +91,8 @@ fn data_in_flight_stay_until_the_next_packet() {
         let sender = Sender { outstanding, ..Sender::default() };
         let data = Data { start: 0, end: 1, kind: Kind::New, sender };
         let (at, flags) = (Instant::from_ps(ps), TcpFlags::ACK);
-        let packet = Traced { at, connection: 0, from_opener: true, flags, payload: 1, data: Some(data), ack: None };
+        let packet =
+            Traced { at, connection: 0, from_opener: true, flags, ecn: 0, payload: 1, data: Some(data), ack: None };
         pictures.add(&packet);
     }
     let (drawn, _) = pictures.drawn();
@@ -110,8 +111,16 @@ fn every_peak_and_the_retransmissions_survive() {
         let data = Data { start: number.cast_signed(), end: number.cast_signed() + 1, kind, sender };
         let ack = Acknowledgement { offset: number.cast_signed(), sender, ..Acknowledgement::default() };
         let flags = TcpFlags::ACK;
-        let packet =
-            Traced { at: at(number), connection: 0, from_opener: true, flags, payload: 1, data: Some(data), ack: None };
+        let packet = Traced {
+            at: at(number),
+            connection: 0,
+            from_opener: true,
+            flags,
+            ecn: 0,
+            payload: 1,
+            data: Some(data),
+            ack: None,
+        };
         pictures.add(&packet);
         pictures.add(&Traced { from_opener: false, payload: 0, data: None, ack: Some(ack), ..packet });
     }
@@ -142,7 +151,16 @@ fn of_many_connections_the_largest_are_drawn() {
         let (connection, payload) = if number % 10 == 0 { (7, 1000) } else { (number / 100, 100) };
         let at = Instant::ZERO + Duration::from_us(10 * number as u64);
         let flags = TcpFlags::ACK;
-        pictures.add(&Traced { at, connection, from_opener: true, flags, payload, data: Some(data), ack: None });
+        pictures.add(&Traced {
+            at,
+            connection,
+            from_opener: true,
+            flags,
+            ecn: 0,
+            payload,
+            data: Some(data),
+            ack: None,
+        });
         assert!(pictures.bins <= MOST_BINS);
     }
     let (drawn, others) = pictures.drawn();
@@ -222,4 +240,13 @@ fn a_figure_names_the_phases_of_its_strip() {
         assert_eq!(names.matches(&name).count(), usize::from(occurs(phase)), "{phase:?} {names}");
     }
     assert!(!figure(&capture, &pictures, &["Throughput"]).contains(">timeout</text>"));
+}
+
+#[test]
+fn the_reference_has_every_column_of_segments() {
+    let page = include_str!("../../../../docs/reference/captures.md");
+    let fields =
+        segments::SCHEMA.lines().filter_map(|line| line.trim().split([' ', ';']).nth(2).filter(|_| line.contains(';')));
+    let missing: Vec<&str> = fields.filter(|name| !page.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "docs/reference/captures.md lacks {missing:?}");
 }

@@ -13,6 +13,15 @@ pub struct Sighting {
     pub sent: bool,
 }
 
+/// The link layer of this number. Raw IP is 12 on most systems and 14 on OpenBSD where a program writes the system's
+/// number (`DLT_RAW`) in place of that of files, 101.
+pub(super) fn of(number: u32) -> DataLink {
+    match number {
+        12 | 14 => DataLink::RAW,
+        number => DataLink::from(number),
+    }
+}
+
 /// Refuses a link layer that is not known.
 pub(super) fn check(link: DataLink) -> Result<(), String> {
     const KNOWN: [DataLink; 9] = [
@@ -102,6 +111,14 @@ mod tests {
         assert_eq!(ip_of(DataLink::PPP, &[&[0xff, 0x03, 0x00, 0x21], &ip[..]].concat()), Some(&ip[..]));
         assert_eq!(ip_of(DataLink::NULL, &[&[2, 0, 0, 0], &ip[..]].concat()), Some(&ip[..]));
         assert_eq!(ip_of(DataLink::ETHERNET, &[0; 10]), None);
+    }
+
+    #[test]
+    fn raw_ip_has_three_numbers() {
+        for number in [12, 14, 101] {
+            assert_eq!(of(number), DataLink::RAW);
+        }
+        assert_eq!((of(1), of(0)), (DataLink::ETHERNET, DataLink::NULL));
     }
 
     #[test]

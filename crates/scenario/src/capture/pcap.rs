@@ -4,8 +4,8 @@
 
 use std::io::Read;
 
+use pcap_file::TsResolution;
 use pcap_file::pcap::{PcapReader, RawPcapPacket};
-use pcap_file::{DataLink, TsResolution};
 
 use super::frame::{Extent, Frame, Take, broken};
 use super::link;
@@ -23,7 +23,7 @@ const LINK_TYPE: u32 = 0xffff;
 pub(super) fn read(file: impl Read, take: &mut Take<'_>) -> Result<Extent, String> {
     let mut reader = PcapReader::new(file).map_err(|_| "neither pcap nor pcapng".to_owned())?;
     let header = reader.header();
-    let datalink = DataLink::from(u32::from(header.datalink) & LINK_TYPE);
+    let datalink = link::of(u32::from(header.datalink) & LINK_TYPE);
     link::check(datalink)?;
     let most = header.snaplen.max(MOST_KEPT);
     let mut extent = Extent { bytes: FILE_HEADER, ..Extent::default() };
@@ -63,8 +63,8 @@ fn time(packet: &RawPcapPacket<'_>, resolution: TsResolution, most: u32) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pcap_file::Endianness;
     use pcap_file::pcap::PcapHeader;
+    use pcap_file::{DataLink, Endianness};
 
     /// A file of `link` with a snap length of 60, and its records: kept length, whole length, fraction of the second.
     fn file(link: u32, records: &[(u32, u32, u32)]) -> Vec<u8> {

@@ -91,7 +91,7 @@ fn frame<'a>(packet: &Packet<'a>, interfaces: &[InterfaceDescriptionBlock<'_>]) 
         // Of no interface: nobody knows its time or its link layer.
         return Ok(Frame { at_ns: None, sighting: link::Sighting::default(), ip: Some(&[]) });
     };
-    let datalink = description.linktype;
+    let datalink = link::of(description.linktype.into());
     link::check(datalink)?;
     let at_ns = packet.time.and_then(|time| to_ns(time, description));
     Ok(Frame { at_ns, sighting: link::sighting(datalink, number, packet.data), ip: link::ip_of(datalink, packet.data) })

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use lastmile_analysis::Connection;
-use lastmile_analysis::joined::{Joined, OneWay};
+use lastmile_analysis::joined::{ClockStep, Joined, MOST_DRIFT, NoClock, OneWay};
 use lastmile_packet::FlowAddresses;
 use lastmile_results::format::{bytes, grouped, or_dash, seconds};
 use lastmile_text::shown;
@@ -19,8 +19,10 @@ pub(super) struct BothEnds {
     /// False if the second capture could not be read to its end, and why.
     pub(super) with_complete: bool,
     pub(super) with_broken: Option<String>,
-    /// Seconds by which the clock of the second capture is ahead at the first packet; `null` if only
-    /// one direction is in both captures, so that delays are relative to the fastest.
+    /// Why the clocks are not compared: then delays are relative to the fastest where one direction is in both captures,
+    /// and else `null`.
+    pub(super) clocks_not_compared: Option<String>,
+    /// Seconds by which the clock of the second capture is ahead at the first packet; `null` if they are not compared.
     pub(super) clock_ahead_s: Option<f64>,
     /// Half the round trip of the fastest packets: the largest error of that offset, and of all delays as far as the
     /// drift is right.
@@ -29,7 +31,9 @@ pub(super) struct BothEnds {
     pub(super) clock_drift_ppm: Option<f64>,
     /// Parts in a million by which that drift may be wrong; `null` where the packets do not tell.
     pub(super) clock_drift_error_ppm: Option<f64>,
-    /// How often the clocks of both captures were set back.
+    /// The times at which a clock was set by less than a second.
+    pub(super) clock_steps: Vec<Step>,
+    /// How often the clocks of both captures were set back by more.
     pub(super) clock_steps_back: u64,
     /// The length of the longer capture.
     #[serde(skip)]
@@ -38,6 +42,36 @@ pub(super) struct BothEnds {
     /// Warnings about the second capture.
     #[serde(skip)]
     pub(super) warnings: Vec<String>,
+}
+
+/// A time at which a clock was set.
+#[derive(Serialize)]
+pub(super) struct Step {
+    /// Seconds since the first packet of both captures.
+    pub(super) at_s: f64,
+    /// Seconds by which the clock of the second capture gained.
+    pub(super) by_s: f64,
+}
+
+impl Step {
+    fn new(step: &ClockStep) -> Self {
+        Self { at_s: step.at_s, by_s: step.by_s }
+    }
+}
+
+/// The reason, in words.
+fn not_compared(why: NoClock) -> String {
+    match why {
+        NoClock::OneDirection => "only one direction is in both captures".to_owned(),
+        NoClock::Drift(drift) => {
+            format!(
+                "they seem to drift by {:+.0} ppm, and clocks drift by {:.0} at most",
+                drift * 1e6,
+                MOST_DRIFT * 1e6
+            )
+        }
+        NoClock::Steps => "they were set many times, or are not of the same packets".to_owned(),
+    }
 }
 
 /// One direction between the captures.
@@ -81,14 +115,17 @@ impl BothEnds {
         let is_there = |addresses: FlowAddresses| joined.is_there(addresses);
         let after_second = lost_after(second.connections, |addresses| is_there(addresses) == Some(true));
         let after_first = lost_after(first.connections, |addresses| is_there(addresses) == Some(false));
+        let clock = joined.clock.ok();
         Self {
             with: second.file.to_owned(),
             with_complete: second.broken.is_none(),
             with_broken: second.broken.map(str::to_owned),
-            clock_ahead_s: joined.clock.map(|clock| clock.ahead_s),
-            clock_error_s: joined.clock.map(|clock| clock.error_s),
-            clock_drift_ppm: joined.clock.map(|clock| clock.drift * 1e6),
-            clock_drift_error_ppm: joined.clock.and_then(|clock| clock.drift_error).map(|error| error * 1e6),
+            clocks_not_compared: joined.clock.err().map(not_compared),
+            clock_ahead_s: clock.map(|clock| clock.ahead_s),
+            clock_error_s: clock.map(|clock| clock.error_s),
+            clock_drift_ppm: clock.map(|clock| clock.drift * 1e6),
+            clock_drift_error_ppm: clock.and_then(|clock| clock.drift_error).map(|error| error * 1e6),
+            clock_steps: joined.steps.iter().map(Step::new).collect(),
             clock_steps_back: first.clock_steps_back + second.clock_steps_back,
             span_s: first.duration_s.max(second.duration_s),
             directions: vec![
@@ -211,7 +248,14 @@ fn clocks(both: &BothEnds) -> String {
                 seconds(error)
             );
         }
-        _ => text.push_str("only one direction is in both captures, so that delays are relative to the fastest"),
+        _ => {
+            let why = both.clocks_not_compared.as_deref().unwrap_or_default();
+            if both.directions.iter().all(|way| way.delay_min_s.is_none()) {
+                let _ = write!(text, "{why}, so that no delays are told.");
+                return text;
+            }
+            let _ = write!(text, "{why}, so that delays are relative to the fastest");
+        }
     }
     match both.clock_drift_error_ppm {
         Some(ppm) => {
@@ -219,6 +263,12 @@ fn clocks(both: &BothEnds) -> String {
             let _ = write!(text, ", and by up to {late} more, since a drift is known within {ppm:.1} ppm.");
         }
         None => text.push_str(", if the clocks run at one pace: the packets do not tell their drift."),
+    }
+    for step in &both.clock_steps {
+        let at = seconds(step.at_s);
+        let change = if step.by_s < 0.0 { "lost" } else { "gained" };
+        let by = seconds(step.by_s.abs());
+        let _ = write!(text, " At {at} a clock was set: that of the second {change} {by}. Delays follow the step.");
     }
     if both.clock_steps_back > 0 {
         let times = if both.clock_steps_back == 1 { "once" } else { "more than once" };
@@ -237,10 +287,12 @@ mod tests {
             with: "b.pcap".to_owned(),
             with_complete: true,
             with_broken: None,
+            clocks_not_compared: clock.is_none().then(|| not_compared(NoClock::OneDirection)),
             clock_ahead_s: clock.map(|clock| clock.0),
             clock_error_s: clock.map(|clock| clock.1),
             clock_drift_ppm: clock.map(|clock| clock.2),
             clock_drift_error_ppm: error_ppm,
+            clock_steps: Vec::new(),
             clock_steps_back: 0,
             span_s: 20.0,
             directions: vec![way("there"), way("back")],
@@ -262,7 +314,22 @@ mod tests {
         let drifting = clocks(&BothEnds { clock_steps_back: 1, ..both(Some((3.0, 0.01, 50.0)), Some(2.0)) });
         assert!(drifting.starts_with("Clocks: that of b.pcap is 3 s ahead, and gains +50.0 ppm. The"), "{drifting}");
         assert!(drifting.ends_with("A clock was set back once: delays are wrong by that step."), "{drifting}");
-        let one = clocks(&both(None, None));
+        let set = clocks(&BothEnds {
+            clock_steps: vec![Step { at_s: 5.25, by_s: -0.3 }],
+            ..both(Some((0.0, 0.01, 0.0)), Some(2.0))
+        });
+        assert!(
+            set.ends_with(" At 5.25 s a clock was set: that of the second lost 300 ms. Delays follow the step."),
+            "{set}"
+        );
+        let apart = BothEnds { clocks_not_compared: Some(not_compared(NoClock::Drift(0.065))), ..both(None, None) };
+        assert_eq!(
+            clocks(&apart),
+            "Clocks: they seem to drift by +65000 ppm, and clocks drift by 1000 at most, so that no delays are told."
+        );
+        let mut one = both(None, None);
+        one.directions[0].delay_min_s = Some(0.0);
+        let one = clocks(&one);
         assert!(one.contains("relative to the fastest, if the clocks run at one pace"), "{one}");
     }
 

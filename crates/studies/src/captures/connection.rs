@@ -4,7 +4,7 @@ use lastmile_analysis::fairness::Share;
 use lastmile_analysis::{Connection, Direction, Limit, Opener};
 use serde::Serialize;
 
-use super::row::{Acks, Delays, Ends, Life, Limits, Options, Position, Repeats, Volume};
+use super::row::{Acks, Delays, Ecn, Ends, Life, Limits, Options, Position, Repeats, Volume};
 
 /// The least share of a connection's payload from which a direction counts for fairness, together
 /// with a full segment.
@@ -25,6 +25,8 @@ pub(super) struct Row {
     pub(super) life: Life,
     #[serde(flatten)]
     pub(super) options: Options,
+    #[serde(flatten)]
+    pub(super) ecn: Ecn,
     #[serde(flatten)]
     pub(super) volume: Volume,
     #[serde(flatten)]
@@ -55,6 +57,7 @@ impl Row {
             position: Position::new(direction),
             life: Life::new(connection),
             options: Options::new(connection, up, direction),
+            ecn: Ecn::new(connection, direction),
             volume: Volume::new(direction),
             limits: Limits::new(direction, delays.round_trip_median_s),
             delays,
@@ -70,6 +73,8 @@ impl Row {
         Share {
             number: self.connection,
             goodput_bps: self.volume.goodput_bps,
+            start_s: self.life.start_s,
+            end_s: self.life.start_s + self.volume.active_s,
             timeouts: self.repeats.timeouts,
             fast_retransmits: self.repeats.fast_retransmits,
             timer_share: of(Limit::Timer),

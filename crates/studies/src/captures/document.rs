@@ -47,6 +47,8 @@ pub(super) struct Incidents {
     pub(super) packets_unreadable: u64,
     pub(super) first_unreadable: Option<String>,
     pub(super) packets_with_cut_options: u64,
+    /// Fragments of IP packets, among those that are not TCP.
+    pub(super) packets_fragmented: u64,
     /// Packets of several segments, before segmentation by a device (TSO, GSO) or merged by a receiver (GRO, LRO).
     pub(super) packets_of_several_segments: u64,
     pub(super) packets_back_in_time: u64,
@@ -68,6 +70,9 @@ pub(super) struct Group {
     pub(super) group: Option<String>,
     pub(super) direction: &'static str,
     pub(super) connections: usize,
+    /// Those that were active together for at least half of their time, of which are the indices and correlations.
+    pub(super) connections_compared: usize,
+    /// What all carried, over the time in which at least one was active.
     pub(super) goodput_bps: f64,
     pub(super) jain_index: Option<f64>,
     pub(super) jain_index_without_timers: Option<f64>,
@@ -145,6 +150,7 @@ impl Document {
                 packets_unreadable: counts.unreadable,
                 first_unreadable: first.map(|(number, why)| format!("packet {number}: {why}")),
                 packets_with_cut_options: counts.cut,
+                packets_fragmented: counts.fragments,
                 packets_of_several_segments: several(&analysed.connections),
                 packets_back_in_time: counts.back_in_time,
                 clock_steps_back: counts.clock_back.count,
@@ -186,6 +192,7 @@ impl Group {
             group,
             direction,
             connections: fairness.connections,
+            connections_compared: fairness.compared,
             goodput_bps: fairness.goodput_bps,
             jain_index: fairness.jain_index,
             jain_index_without_timers: fairness.jain_index_without_timers,

@@ -36,7 +36,7 @@ impl GroupBy {
     pub(super) fn key(self, connection: &Connection, direction: &Direction) -> String {
         match self {
             Self::Port => format!("port {}", connection.addresses.destination_port),
-            Self::Dscp => direction.dscp.map_or_else(|| "no data".to_owned(), |dscp| format!("dscp {dscp}")),
+            Self::Dscp => direction.codepoints.dscp.map_or_else(|| "no data".to_owned(), |dscp| format!("dscp {dscp}")),
             Self::Prefix(bits) => prefix(connection.addresses.ip.source(), bits),
         }
     }

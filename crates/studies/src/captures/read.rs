@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind, Read, stdin};
 use std::path::{Path, PathBuf};
 
 use lastmile_analysis::datagrams::{DatagramAnalysis, DatagramFlow};
-use lastmile_analysis::joined::Glimpses;
-use lastmile_analysis::{Analysis, Connection, Sighting, Traced, parse_captured};
+use lastmile_analysis::joined::{Glimpses, ends_on_its_link};
+use lastmile_analysis::{Analysis, Connection, Sighting, Traced, is_fragment, parse_captured};
 use lastmile_packet::Parsed;
 use lastmile_results::Summary;
 use lastmile_results::atomic::AtomicFile;
@@ -128,6 +128,8 @@ pub(super) struct Counts {
     pub(super) first_unreadable: Option<(u64, String)>,
     /// IP packets without readable TCP.
     pub(super) other: u64,
+    /// Fragments of IP packets, which have no ports, or not all of their packet.
+    pub(super) fragments: u64,
     /// Packets with options that the snap length cut.
     pub(super) cut: u64,
     pub(super) back_in_time: u64,
@@ -267,6 +269,7 @@ fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>, mut tap: Option<&m
             Ok(((at, at_ns), (parsed, cut))) => {
                 last = last.max(at);
                 counts.cut += u64::from(cut);
+                counts.fragments += u64::from(is_fragment(&parsed, ip));
                 let capture::Sighting { interface, sent } = frame.sighting;
                 let sighting = Sighting { interface, sent };
                 if sinks.wanted || tap.is_some() {
@@ -280,7 +283,9 @@ fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>, mut tap: Option<&m
                     analysis.packet_at(at, sighting, &parsed);
                 }
                 datagrams.packet(last, &parsed, ip);
-                if let Some(glimpses) = &mut sinks.glimpses {
+                if let Some(glimpses) = &mut sinks.glimpses
+                    && !ends_on_its_link(&parsed, ip)
+                {
                     glimpses.packet(at_ns, &parsed);
                 }
             }

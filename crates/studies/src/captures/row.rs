@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use lastmile_analysis::{Basis, Connection, Direction, Limit};
+use lastmile_analysis::{Basis, Connection, Direction, EcnFeedback, Limit};
 use lastmile_packet::FlowAddresses;
 use lastmile_results::format;
 use lastmile_units::Duration;
@@ -56,7 +56,7 @@ impl Position {
 /// Begin and end of the connection.
 #[derive(Serialize)]
 pub(super) struct Life {
-    start_s: f64,
+    pub(super) start_s: f64,
     end_s: f64,
     closed: bool,
     reset: bool,
@@ -97,7 +97,7 @@ impl Options {
             sack: both
                 .and_then(|((syn, _), (answer, _))| agreed([syn.sack_permitted, answer.sack_permitted], handshake.cut)),
             timestamps: both.and_then(|((_, syn), (_, answer))| agreed([syn, answer], handshake.cut)),
-            dscp: direction.dscp,
+            dscp: direction.codepoints.dscp,
         }
     }
 }
@@ -109,6 +109,36 @@ fn agreed(offered: [bool; 2], cut: [bool; 2]) -> Option<bool> {
         (Some(own), Some(other)) => Some(own && other),
         (Some(false), None) | (None, Some(false)) => Some(false),
         _ => None,
+    }
+}
+
+/// Explicit congestion notification.
+#[derive(Serialize)]
+pub(super) struct Ecn {
+    /// `none`, `classic` (RFC 3168) or `accurate` (RFC 9768); `null` without the handshake.
+    ecn: Option<&'static str>,
+    ect0_packets: u64,
+    ect1_packets: u64,
+    /// Packets that were marked before the capture.
+    pub(super) ce_packets: u64,
+    /// Packets of the other side with ECE, and of the sender with CWR, after the handshake; `null` with Accurate ECN,
+    /// where both are bits of a counter.
+    pub(super) ece_acks: Option<u64>,
+    cwr_packets: Option<u64>,
+}
+
+impl Ecn {
+    pub(super) fn new(connection: &Connection, direction: &Direction) -> Self {
+        let (feedback, codepoints) = (connection.handshake.ecn, direction.codepoints);
+        let is_flag = feedback != Some(EcnFeedback::Accurate);
+        Self {
+            ecn: feedback.map(EcnFeedback::name),
+            ect0_packets: codepoints.ect_0,
+            ect1_packets: codepoints.ect_1,
+            ce_packets: codepoints.ce,
+            ece_acks: is_flag.then_some(codepoints.ece),
+            cwr_packets: is_flag.then_some(codepoints.cwr),
+        }
     }
 }
 
@@ -125,7 +155,7 @@ pub(super) struct Volume {
     /// Payload bytes of the goodput.
     #[serde(skip)]
     pub(super) bytes_of_goodput: u64,
-    active_s: f64,
+    pub(super) active_s: f64,
     pub(super) goodput_bps: f64,
     largest_segment_bytes: u64,
     initial_window_bytes: Option<u64>,

@@ -38,6 +38,13 @@ pub(super) fn warnings(document: &Document) -> Vec<String> {
             document.incidents.packets_unreadable
         ));
     }
+    if document.incidents.packets_fragmented > 0 {
+        let count = grouped(document.incidents.packets_fragmented);
+        warn(format!(
+            "{count} of {packets} packets are fragments of IP packets and are left out: their connections and flows lack \
+             these data"
+        ));
+    }
     if document.incidents.packets_with_cut_options > 0 {
         let count = document.incidents.packets_with_cut_options;
         warn(format!(
@@ -82,12 +89,25 @@ pub(super) fn summary(document: &Document) -> String {
     let connections = document.connections.iter().map(|row| row.connection).collect::<BTreeSet<_>>().len();
     let plural = if connections == 1 { "" } else { "s" };
     format!(
-        "{} packets in {}, {} of TCP; {connections} connection{plural} with data\n{}",
+        "{} packets in {}, {} of TCP; {connections} connection{plural} with data\n{}{}",
         grouped(document.packets),
         seconds(document.duration_s),
         grouped(tcp),
-        stands(&document.stands)
+        stands(&document.stands),
+        marks(&document.connections)
     )
+}
+
+/// Marks of congestion, in one line; empty without any.
+fn marks(rows: &[Row]) -> String {
+    let marked: u64 = rows.iter().map(|row| row.ecn.ce_packets).sum();
+    let told: u64 = rows.iter().filter_map(|row| row.ecn.ece_acks).sum();
+    if marked + told == 0 {
+        return String::new();
+    }
+    let one = |count: u64, one: &str, more: &str| format!("{} {}", grouped(count), if count == 1 { one } else { more });
+    let (packets, acks) = (one(marked, "packet", "packets"), one(told, "ACK tells", "ACKs tell"));
+    format!("The path marks packets in place of dropping them (ECN): {packets} with CE here, {acks} of marks (ECE)\n")
 }
 
 /// The tables of a capture in lines of `width`: its connections, their fairness, and the run's counters.
