@@ -26,7 +26,7 @@ use lastmile_packet::{Meta, SeqNumber, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
 use self::state::{
-    DUP_THRESH, Doubt, Last, Old, Past, Phase, ReceiveWindow, Recent, Recovery, Sack, SenderSide, Stream, Times,
+    DUP_THRESH, Doubt, Last, Old, Past, Phase, Queue, ReceiveWindow, Recent, Recovery, Sack, SenderSide, Stream, Times,
 };
 use crate::cause::Cause;
 use crate::congestion::Congestion;
@@ -59,7 +59,7 @@ pub(crate) struct Half {
     times: Times,
     /// The sender's limit since the last event.
     limit: Option<Limit>,
-    last_is_full: bool,
+    queue: Queue,
     pub(crate) size: SegmentSize,
     pub(crate) window: ReceiveWindow,
     recent: Recent,
@@ -160,6 +160,9 @@ impl Half {
         self.last.data = Some(Data { start, end, kind, ..Data::default() });
         let by_timer = matches!(cause, Some(Cause::Timeout | Cause::TailProbe));
         self.account(now, by_timer.then_some(Limit::Timer));
+        if kind == Kind::New {
+            self.end_wait(now, packet, opened);
+        }
         if let Some(cause) = cause {
             self.count(now, (start, end), cause, packet);
         }
@@ -172,7 +175,7 @@ impl Half {
             // A SYN has one answer.
             self.times.asked = None;
         }
-        self.last_is_full = self.size.is_full(payload.unsigned_abs());
+        self.queue.is_full = self.size.is_full(payload.unsigned_abs());
         self.times.last_sent = Some(now);
         self.as_sent(now, start, cause, packet, opened);
         self.times.waiting.get_or_insert(now);
@@ -198,7 +201,7 @@ impl Half {
             next: self.stream.next,
             mss: self.size.mss().cast_signed(),
             advanced: self.times.advanced,
-            is_full: self.last_is_full,
+            is_full: self.queue.is_full,
             repairs: self.recovery.phase != Phase::Open,
             timer: matches!(cause, Some(Cause::Timeout | Cause::TailProbe)),
             opens: self.stream.next <= self.stream.origin,

@@ -34,7 +34,7 @@ use crate::cause::Cause;
 /// delayed ACK (RFC 8985, section 7.2).
 pub(super) const LEAST: Duration = Duration::from_ms(200);
 /// What an ACK released is sent within this time.
-const PROMPT: Duration = Duration::from_ms(1);
+pub(super) const PROMPT: Duration = Duration::from_ms(1);
 
 impl Half {
     /// The cause of the retransmission of `start..end`, with `old` as the earlier transmission.

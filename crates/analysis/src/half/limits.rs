@@ -1,9 +1,10 @@
 //! The sender's limits over time, and the results of a direction.
 
+use lastmile_packet::{Meta, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
 use super::Half;
-use super::cause::LEAST;
+use super::cause::{LEAST, PROMPT};
 use super::state::Phase;
 use crate::limit::{Limit, Shares};
 use crate::outcome::{Delays, Direction, Limits, RoundTrips};
@@ -24,6 +25,9 @@ impl Half {
                 && let Some(bytes) = self.window.bytes
             {
                 self.window.limiting.add(bytes, now.since(last));
+            }
+            if limit == Limit::CongestionWindow {
+                self.queue.wait(now.since(last));
             }
         }
         self.times.last_event = Some(now);
@@ -46,6 +50,25 @@ impl Half {
         }
     }
 
+    /// New data end the wait since the last. Without an ACK that released them they come from the application, which
+    /// had nothing to send since then.
+    pub(super) fn end_wait(&mut self, now: Instant, packet: &Meta, opened: Option<Duration>) {
+        let prompt = PROMPT + opened.unwrap_or_default();
+        if self.times.last_ack.is_some_and(|at| now.since(at) > prompt) {
+            let own = self.queue.was_empty();
+            self.out.limits.shares.revise(Limit::CongestionWindow, Limit::Application, own);
+        }
+        let is_single = self.size.segments(packet.payload_len().into()) == 1;
+        // Nothing follows a SYN before its answer.
+        self.queue.sent(is_single, packet.flags.intersects(TcpFlags::PSH.with(TcpFlags::SYN)));
+    }
+
+    /// True for a write of which at most a segment is in flight: outside of repairs a window has two, after the first
+    /// ACK of data (RFC 5681, section 3.1).
+    fn is_alone(&self, flight: i64) -> bool {
+        self.queue.is_end && flight <= self.size.mss().cast_signed() && self.stream.una > self.stream.origin
+    }
+
     pub(super) fn limit_now(&self) -> Limit {
         let mss = self.size.mss();
         let flight = self.stream.next - self.stream.una;
@@ -60,8 +83,8 @@ impl Half {
             Limit::Timer
         } else if self.window.bytes.is_some_and(|window| flight + mss.cast_signed() > window) {
             Limit::ReceiveWindow
-        } else if !self.last_is_full {
-            // A segment below the full size: the application had no more data.
+        } else if !self.queue.is_full || self.is_alone(flight) {
+            // A segment below the full size, or less than any window: the application had no more data.
             Limit::Application
         } else {
             Limit::CongestionWindow

@@ -179,6 +179,40 @@ pub(super) struct Recovery {
     pub(super) departed: i64,
 }
 
+/// The sender's queue of unsent data after its last packet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Queue {
+    /// The packet consists of full segments: the application may have had more.
+    pub(super) is_full: bool,
+    /// The last new data lack PSH, which the last of a queue carry (RFC 9293, section 3.9.1.2).
+    is_amid: bool,
+    /// The last new packet is the end of a write: a single segment with PSH. Linux also marks the last segment of a
+    /// packet of several, which follows others without.
+    pub(super) is_end: bool,
+    /// The time since that counts as the congestion window's.
+    waited: Duration,
+}
+
+impl Queue {
+    /// Records a packet of new data.
+    pub(super) fn sent(&mut self, is_single: bool, is_pushed: bool) {
+        self.is_end = is_single && is_pushed && !self.is_amid;
+        self.is_amid = !is_pushed;
+        self.waited = Duration::ZERO;
+    }
+
+    /// The congestion window counts as the limit for `span`.
+    pub(super) fn wait(&mut self, span: Duration) {
+        self.waited += span;
+    }
+
+    /// No ACK releases what follows: the time that was the application's, which had nothing after the end of a write.
+    pub(super) fn was_empty(&mut self) -> Duration {
+        let waited = std::mem::take(&mut self.waited);
+        if self.is_end { waited } else { Duration::ZERO }
+    }
+}
+
 /// The results of the last ACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AckFact {

@@ -88,10 +88,19 @@ impl Talk {
 
     /// Sends the `number`th full segment, counted from 0.
     fn data(&mut self, ms: u64, number: u32) {
+        self.flagged_data(ms, number, TcpFlags::ACK);
+    }
+
+    /// The same at the end of a write.
+    fn pushed_data(&mut self, ms: u64, number: u32) {
+        self.flagged_data(ms, number, TcpFlags::ACK.with(TcpFlags::PSH));
+    }
+
+    fn flagged_data(&mut self, ms: u64, number: u32, flags: TcpFlags) {
         let meta = Meta {
             seq: SeqNumber::new(ISN).add(1 + number * MSS),
             ack: SeqNumber::new(8),
-            flags: TcpFlags::ACK,
+            flags,
             window: 1000,
             ..Meta::default()
         };
@@ -163,6 +172,57 @@ fn the_limiting_window_is_the_mean_over_the_time_for_which_it_limited() {
     let up = talk.up();
     assert_eq!(up.limits.shares.of(Limit::ReceiveWindow), Duration::from_ms(400));
     assert_eq!((up.window.limiting, up.window.max), (Some(14_000), Some(64_000)));
+}
+
+/// Three writes of a segment 10 ms apart, each the end of what the application has, and ACKs 4 ms before the next ones.
+/// Without PSH, and after an ACK that is not 2 ms old, they may be a larger write that is paced or released.
+#[test]
+fn what_no_ack_releases_after_the_end_of_a_write_comes_from_the_application() {
+    for (pushes, acked, own) in [(true, 6, 50), (false, 6, 0), (true, 10, 20)] {
+        let mut talk = Talk::open();
+        talk.ack(150, 0, &[]);
+        for number in 0..3 {
+            let at = 200 + 10 * u64::from(number);
+            if pushes { talk.pushed_data(at, number) } else { talk.data(at, number) }
+        }
+        for number in 3..6 {
+            let from = 220 + 10 * u64::from(number - 3);
+            talk.ack(from + acked, number - 2, &[]);
+            if pushes { talk.pushed_data(from + 10, number) } else { talk.data(from + 10, number) }
+        }
+        let shares = talk.up().limits.shares;
+        // 100 ms before the first data are the application's as well.
+        let expected = Duration::from_ms(100 + own);
+        assert_eq!(shares.of(Limit::Application), expected, "{pushes} {acked}");
+        assert_eq!(shares.of(Limit::CongestionWindow), Duration::from_ms(50 - own), "{pushes} {acked}");
+    }
+}
+
+/// Linux marks the last segment of a packet of several with PSH, amid a write too.
+#[test]
+fn a_push_after_data_without_one_is_no_end_of_a_write() {
+    let mut talk = Talk::open();
+    talk.ack(150, 0, &[]);
+    for number in 0..6 {
+        let at = 200 + 10 * u64::from(number);
+        if number % 2 == 1 { talk.pushed_data(at, number) } else { talk.data(at, number) }
+    }
+    let shares = talk.up().limits.shares;
+    assert_eq!(shares.of(Limit::CongestionWindow), Duration::from_ms(50));
+}
+
+/// A write of one segment at a time: a window has two after the first ACK.
+#[test]
+fn a_segment_alone_is_less_than_any_window() {
+    let mut talk = Talk::open();
+    talk.ack(150, 0, &[]);
+    for number in 0..10 {
+        talk.pushed_data(200 + 100 * u64::from(number), number);
+        talk.ack(300 + 100 * u64::from(number), number + 1, &[]);
+    }
+    let shares = talk.up().limits.shares;
+    assert_eq!(shares.of(Limit::CongestionWindow), Duration::from_ms(100), "the first may be that of a window of one");
+    assert_eq!(shares.of(Limit::Application), Duration::from_ms(1_000));
 }
 
 /// RFC 5681, section 3.2: the third duplicate ACK sends the segment again; RFC 6582: partial ACKs
