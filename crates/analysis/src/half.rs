@@ -30,7 +30,7 @@ use self::state::{
 };
 use crate::cause::Cause;
 use crate::congestion::Congestion;
-use crate::limit::Limit;
+use crate::limit::{Limit, Shares};
 use crate::outcome::{Direction, MOST_PAUSES, Pause};
 use crate::outstanding::{Outstanding, Segment, Sends};
 use crate::response_time::Feedback;
@@ -122,6 +122,7 @@ impl Half {
         self.last.data = None;
         self.last.numbers.note(packet.ip_id, self.size.segments(payload.unsigned_abs()) as u16);
         if packet.flags.contains(TcpFlags::RST) || len == 0 {
+            self.out.repeats.probes += u64::from(self.is_empty_probe(packet));
             return;
         }
         if payload > 0 {
@@ -149,7 +150,6 @@ impl Half {
             return;
         }
         self.recall(now, start);
-        self.pause(now, payload);
         let (kind, filled) = if start >= self.stream.next {
             (Kind::New, 0)
         } else {
@@ -163,6 +163,7 @@ impl Half {
         if kind == Kind::New {
             self.end_wait(now, packet, opened);
         }
+        self.pause(now, payload);
         if let Some(cause) = cause {
             self.count(now, (start, end), cause, packet);
         }
@@ -176,7 +177,7 @@ impl Half {
             self.times.asked = None;
         }
         self.queue.is_full = self.size.is_full(payload.unsigned_abs());
-        self.times.last_sent = Some(now);
+        (self.times.last_sent, self.queue.since) = (Some(now), Shares::default());
         self.as_sent(now, start, cause, packet, opened);
         self.times.waiting.get_or_insert(now);
         self.out.max_in_flight = self.out.max_in_flight.max((self.stream.next - self.stream.una).unsigned_abs());
@@ -238,6 +239,14 @@ impl Half {
                     .is_none_or(|base| other.offset(base, other.stream.una, packet.ack) > other.stream.una)
     }
 
+    /// True for a packet without data at the last acknowledged octet, by which Linux probes a closed window or an idle
+    /// connection (RFC 9293, section 3.8.4). Before a FIN it is an ACK that is late.
+    fn is_empty_probe(&self, packet: &Meta) -> bool {
+        let start = self.stream.base.map(|base| self.offset(base, self.stream.una, packet.seq));
+        let is_idle = self.stream.next == self.stream.una && self.stream.fin.is_none();
+        is_idle && start == Some(self.stream.una - 1) && !packet.flags.contains(TcpFlags::RST)
+    }
+
     /// True for one byte beyond a closed window, or for the last acknowledged byte again (RFC 9293,
     /// sections 3.8.6.1 and 3.8.4).
     fn is_probe(&self, start: i64, payload: i64) -> bool {
@@ -252,7 +261,7 @@ impl Half {
         if payload > 0 && span > PAUSE {
             self.out.events.pauses_count += 1;
             if self.out.events.pauses.len() < MOST_PAUSES {
-                let limit = self.limit.unwrap_or(Limit::Application);
+                let limit = self.queue.since.most().unwrap_or(Limit::Application);
                 self.out.events.pauses.push(Pause { from, span, limit });
             }
         }

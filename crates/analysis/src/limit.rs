@@ -70,6 +70,11 @@ impl Shares {
         self.add(to, span);
     }
 
+    /// The limit with the most time.
+    pub(crate) fn most(&self) -> Option<Limit> {
+        Limit::ALL.into_iter().max_by_key(|limit| self.of(*limit)).filter(|limit| !self.of(*limit).is_zero())
+    }
+
     /// The time with this limit.
     #[must_use]
     pub fn of(&self, limit: Limit) -> Duration {

@@ -26,9 +26,7 @@ impl Half {
             {
                 self.window.limiting.add(bytes, now.since(last));
             }
-            if limit == Limit::CongestionWindow {
-                self.queue.wait(now.since(last));
-            }
+            self.queue.since.add(limit, now.since(last));
         }
         self.times.last_event = Some(now);
     }

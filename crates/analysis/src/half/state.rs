@@ -9,6 +9,7 @@ use super::numbers::Numbers;
 use super::reports::Reports;
 use super::undo::Undo;
 use crate::cause::Cause;
+use crate::limit::{Limit, Shares};
 use crate::ranges::Ranges;
 use crate::response_time::Turnaround;
 use crate::sender::AtSender;
@@ -189,8 +190,8 @@ pub(super) struct Queue {
     /// The last new packet is the end of a write: a single segment with PSH. Linux also marks the last segment of a
     /// packet of several, which follows others without.
     pub(super) is_end: bool,
-    /// The time since that counts as the congestion window's.
-    waited: Duration,
+    /// The limits since the last data.
+    pub(super) since: Shares,
 }
 
 impl Queue {
@@ -198,18 +199,14 @@ impl Queue {
     pub(super) fn sent(&mut self, is_single: bool, is_pushed: bool) {
         self.is_end = is_single && is_pushed && !self.is_amid;
         self.is_amid = !is_pushed;
-        self.waited = Duration::ZERO;
     }
 
-    /// The congestion window counts as the limit for `span`.
-    pub(super) fn wait(&mut self, span: Duration) {
-        self.waited += span;
-    }
-
-    /// No ACK releases what follows: the time that was the application's, which had nothing after the end of a write.
+    /// No ACK releases what follows: the time of the congestion window that was the application's, which had nothing
+    /// after the end of a write.
     pub(super) fn was_empty(&mut self) -> Duration {
-        let waited = std::mem::take(&mut self.waited);
-        if self.is_end { waited } else { Duration::ZERO }
+        let waited = if self.is_end { self.since.of(Limit::CongestionWindow) } else { Duration::ZERO };
+        self.since.revise(Limit::CongestionWindow, Limit::Application, waited);
+        waited
     }
 }
 

@@ -1097,3 +1097,45 @@ fn a_timeout_that_two_signs_show_to_be_spurious_counts_once() {
     let repeats = talk.up().repeats;
     assert_eq!((repeats.timeouts, repeats.spurious, repeats.spurious_timeouts), (1, 1, 1));
 }
+
+/// The window is closed from 300 to 2300 ms.
+#[test]
+fn a_pause_waits_for_what_held_the_sender_the_longest() {
+    let mut talk = Talk::open();
+    talk.data(200, 0);
+    talk.ack_with_window(300, 1, 0, &[]);
+    talk.ack(2_300, 1, &[]);
+    talk.data(2_350, 1);
+    talk.ack(2_450, 2, &[]);
+    talk.data(4_450, 2);
+    talk.data(6_450, 2);
+    talk.ack(6_550, 3, &[]);
+    let pauses: Vec<_> = talk.up().events.pauses.iter().map(|pause| (pause.span.as_ms(), pause.limit)).collect();
+    assert_eq!(pauses, [(2_150, Limit::ReceiveWindow), (2_100, Limit::Application), (2_000, Limit::Timer)]);
+}
+
+/// Linux probes a closed window and an idle connection without data, one octet back. At the first octet it is the
+/// number of the SYN. An ACK from before the FIN is late.
+#[test]
+fn probes_without_data_are_counted() {
+    let mut talk = Talk::open();
+    let empty = |octet: u32| {
+        let seq = SeqNumber::new(ISN).add(octet);
+        Meta { seq, ack: SeqNumber::new(8), flags: TcpFlags::ACK, window: 1000, ..Meta::default() }
+    };
+    talk.packet(150, true, empty(0), Options::NONE, 0);
+    talk.data(200, 0);
+    talk.packet(210, true, empty(MSS), Options::NONE, 0);
+    talk.ack_with_window(300, 1, 0, &[]);
+    for ms in [500, 900] {
+        talk.packet(ms, true, empty(MSS), Options::NONE, 0);
+        talk.ack_with_window(ms + 100, 1, 0, &[]);
+    }
+    talk.packet(950, true, empty(1 + MSS), Options::NONE, 0);
+    let fin = Meta { flags: TcpFlags::ACK.with(TcpFlags::FIN), ..empty(1 + MSS) };
+    talk.packet(1_000, true, fin, Options::NONE, 0);
+    talk.packet(1_100, false, Meta { ack: fin.seq.add(1), seq: SeqNumber::new(8), ..empty(0) }, Options::NONE, 0);
+    talk.packet(1_200, true, empty(1 + MSS), Options::NONE, 0);
+    let up = talk.up();
+    assert_eq!((up.repeats.probes, up.repeats.packets(), up.volume.bytes_probed), (3, 0, 0));
+}
