@@ -6,7 +6,8 @@
 //! constant for new data and cumulative ACKs, a binary search for retransmissions and SACK blocks.
 //!
 //! This file has the data packets, `acks.rs` the ACKs, `cause.rs` the causes of retransmissions,
-//! `limits.rs` the sender's limits and the results, `numbers.rs` packets that are missing, `reports.rs` the reports of
+//! `limits.rs` the sender's limits and the results, `numbers.rs` packets that are missing, `repeats.rs`
+//! packets that repeat octets or fill holes, `reports.rs` the reports of
 //! duplicates, `state.rs` the parts of the state, `undo.rs` and `taken_back.rs` repairs that
 //! are taken back.
 
@@ -14,6 +15,7 @@ mod acks;
 mod cause;
 mod limits;
 mod numbers;
+mod repeats;
 mod reports;
 mod state;
 mod taken_back;
@@ -25,9 +27,7 @@ use std::num::{NonZeroU16, NonZeroU32};
 use lastmile_packet::{Meta, SeqNumber, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
-use self::state::{
-    DUP_THRESH, Doubt, Last, Old, Past, Phase, Queue, ReceiveWindow, Recent, Recovery, Sack, SenderSide, Stream, Times,
-};
+use self::state::{Doubt, Last, Past, Phase, Queue, ReceiveWindow, Recent, Recovery, Sack, SenderSide, Stream, Times};
 use crate::cause::Cause;
 use crate::congestion::Congestion;
 use crate::limit::{Limit, Shares};
@@ -43,9 +43,6 @@ use crate::trace::{Data, Kind};
 const PAUSE: Duration = Duration::from_s(1);
 /// A host's response time in addition to the path: interrupts, scheduling, the pacing of a burst.
 const HOST_SLACK: Duration = Duration::from_ms(5);
-
-/// The longest tick of a clock of timestamps in use.
-const COARSEST_TICK: Duration = Duration::from_ms(10);
 
 /// The state of one direction, as the module describes.
 #[derive(Clone, Debug, Default)]
@@ -265,74 +262,6 @@ impl Half {
                 self.out.events.pauses.push(Pause { from, span, limit });
             }
         }
-    }
-
-    /// Looks up the part below the highest offset, and records its retransmission.
-    fn look(&mut self, now: Instant, start: i64, end: i64, packet: &Meta) -> Old {
-        let mut old = Old::default();
-        if start < self.stream.una && start < end {
-            // The segment was acknowledged and its record removed.
-            old.seen = true;
-            old.last = self.times.advanced.unwrap_or(now);
-            old.ip_id = self.recent.packets.iter().find(|(offset, _)| *offset == start).and_then(|(_, id)| *id);
-        }
-        if end <= self.stream.una || start >= end {
-            return old;
-        }
-        let above = self.sent.at(end).map(|segment| segment.first);
-        let timestamp = packet.options().timestamps().map(|(value, _)| value);
-        for segment in self.sent.cut(start.max(self.stream.una), end) {
-            if segment.sends == Sends::Never {
-                old.filled += segment.end - segment.start;
-                old.above = Some((above.unwrap_or(segment.first), segment.timestamp));
-                segment.first = now;
-            } else if !old.seen {
-                old = Old { seen: true, last: segment.last, episode: segment.episode, ip_id: segment.ip_id, ..old };
-            }
-            // The receiver held back the data above a hole, so no ACK of them measures a round trip.
-            segment.sends = Sends::Several;
-            segment.last = now;
-            segment.timestamp = timestamp;
-            segment.ip_id = NonZeroU16::new(packet.ip_id);
-        }
-        old
-    }
-
-    /// Whether the data are new, and the cause of a retransmission.
-    fn judge(&mut self, now: Instant, range: (i64, i64), packet: &Meta, old: &Old, opened: Option<Duration>) -> Kind {
-        if !old.seen && old.filled == 0 {
-            return Kind::New;
-        }
-        let reaction = self.reaction(opened);
-        if old.seen && old.ip_id.is_some_and(|id| id.get() == packet.ip_id) {
-            self.out.repeats.duplicated += 1;
-            return Kind::Duplicate;
-        }
-        if !old.seen {
-            if self.is_late(now, packet, old, reaction) {
-                self.out.repeats.out_of_order += 1;
-                return Kind::Reordered;
-            }
-            self.out.repeats.lost_before_capture += 1;
-        }
-        Kind::Retransmission(self.cause(now, range, old, reaction))
-    }
-
-    /// True for a packet that fills a hole and was sent before the data that showed the hole: by its timestamp,
-    /// or because it is too early for a repair.
-    fn is_late(&self, now: Instant, packet: &Meta, old: &Old, reaction: Duration) -> bool {
-        let Some((seen, timestamp)) = old.above else { return false };
-        let own = packet.options().timestamps().map(|(value, _)| value);
-        if let (Some(own), Some(other)) = (own, timestamp) {
-            // A repair is sent a round trip after the data above the hole, and timestamps tick in less.
-            let whole = self.rtt.least().unwrap_or_default() + self.sender.turnaround.least().unwrap_or_default();
-            if own != other || whole > COARSEST_TICK {
-                return own.wrapping_sub(other).cast_signed() <= 0;
-            }
-        }
-        // A repair needs the ACK of the data above the hole, and a path back.
-        now.since(seen) < reaction.saturating_sub(HOST_SLACK).max(Duration::from_ms(1))
-            && self.recovery.dup_acks < DUP_THRESH
     }
 
     /// Counts a retransmission, and starts a repair with its first packet.

@@ -1,5 +1,6 @@
 //! The parts of a direction's state.
 
+use std::collections::VecDeque;
 use std::num::{NonZeroU16, NonZeroU32};
 
 use lastmile_packet::SeqNumber;
@@ -17,6 +18,9 @@ use crate::trace::Data;
 
 /// Duplicate ACKs that indicate a loss (RFC 5681, section 3.2).
 pub(super) const DUP_THRESH: u32 = 3;
+
+/// The most retransmissions whose first transmission may be late.
+const MOST_FILLED: usize = 1_024;
 
 /// The state of loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -47,6 +51,7 @@ pub(super) struct Old {
     pub(super) last: Instant,
     pub(super) episode: Option<NonZeroU32>,
     pub(super) ip_id: Option<NonZeroU16>,
+    pub(super) timestamp: Option<u32>,
     /// The time of the segment above a filled hole, and the timestamp of the packet that showed the hole.
     pub(super) above: Option<(Instant, Option<u32>)>,
 }
@@ -294,11 +299,48 @@ impl LimitingWindow {
     }
 }
 
-/// The packets acknowledged last.
+/// A packet that was acknowledged.
 #[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known {
+    pub(super) start: i64,
+    pub(super) ip_id: Option<NonZeroU16>,
+    pub(super) timestamp: Option<u32>,
+}
+
+/// The packets acknowledged last, and retransmissions whose first transmission was not captured.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Recent {
-    /// Offset and IP identification of each.
-    pub(super) packets: [(i64, Option<NonZeroU16>); 8],
+    packets: [Known; 8],
     /// Number of packets ever stored.
-    pub(super) count: usize,
+    count: usize,
+    /// Range and timestamp of retransmissions of what seems to be lost before the capture, the last [`MOST_FILLED`].
+    filled: VecDeque<(i64, i64, u32)>,
+}
+
+impl Recent {
+    pub(super) fn acknowledged(&mut self, packet: Known) {
+        self.packets[self.count % self.packets.len()] = packet;
+        self.count += 1;
+    }
+
+    /// The packet that begins at `start`.
+    pub(super) fn at(&self, start: i64) -> Option<&Known> {
+        self.packets.iter().take(self.count).find(|packet| packet.start == start)
+    }
+
+    /// Records a retransmission with this timestamp that filled a hole.
+    pub(super) fn fill(&mut self, (start, end): (i64, i64), timestamp: u32) {
+        if self.filled.len() == MOST_FILLED {
+            self.filled.pop_front();
+        }
+        self.filled.push_back((start, end, timestamp));
+    }
+
+    /// The number of these retransmissions that a packet of `start..end` precedes by its timestamp. They are removed.
+    pub(super) fn take_overtaken(&mut self, (start, end): (i64, i64), own: u32) -> u64 {
+        let before = self.filled.len();
+        let is_of = |filled: &(i64, i64, u32)| filled.0 < end && start < filled.1;
+        self.filled.retain(|filled| !is_of(filled) || own.wrapping_sub(filled.2).cast_signed() >= 0);
+        (before - self.filled.len()) as u64
+    }
 }

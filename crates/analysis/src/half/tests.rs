@@ -1139,3 +1139,41 @@ fn probes_without_data_are_counted() {
     let up = talk.up();
     assert_eq!((up.repeats.probes, up.repeats.packets(), up.volume.bytes_probed), (3, 0, 0));
 }
+
+/// Next to the receiver: segment 1 is overtaken by its retransmission, and arrives 60 ms after it. Its timestamp tells
+/// so, in that of a packet of two segments as well.
+#[test]
+fn an_original_that_its_retransmission_overtook_is_out_of_order() {
+    for (sent, expected) in [(150, (1, 0, 1)), (330, (0, 1, 2))] {
+        let mut talk = Talk::open_at_receiver();
+        talk.stamped_data(300, 0, (150, 0));
+        talk.stamped_ack(300, 1, &[]);
+        for number in 2..12 {
+            talk.stamped_data(300, number, (150, 0));
+            talk.stamped_ack(300, 1, &[(2, number + 1)]);
+        }
+        talk.stamped_data(450, 1, (300, 300));
+        talk.stamped_ack(450, 12, &[]);
+        talk.stamped_data(510, 1, (sent, 300));
+        talk.stamped_ack(510, 12, &[(1, 2)]);
+        let repeats = talk.up().repeats;
+        let counted = (repeats.out_of_order, repeats.lost_before_capture, repeats.packets());
+        assert_eq!(counted, expected, "sent at {sent}");
+    }
+}
+
+/// IPv6 has no identifications: equal timestamps within less than a round trip are a copy. A round trip is 100 ms, and
+/// the clock of the sender ticks every 250 ms. Before the first ACK of data only a timer retransmits.
+#[test]
+fn a_copy_without_an_identification_is_known_by_its_timestamp() {
+    for (again_at, sent, expected) in [(210, 0, 1), (299, 0, 1), (301, 0, 0), (210, 1, 0)] {
+        let mut talk = Talk::open();
+        talk.id = 0;
+        talk.stamped_data(200, 0, (0, 1));
+        talk.id = 0;
+        talk.stamped_data(again_at, 0, (sent, 1));
+        talk.stamped_ack(400, 1, &[]);
+        let repeats = talk.up().repeats;
+        assert_eq!((repeats.duplicated, repeats.packets()), (expected, 1 - expected), "{again_at} {sent}");
+    }
+}
