@@ -77,7 +77,8 @@ impl Half {
 
     /// The direction so far, without measurements of the path: its sender is seen from its own end.
     pub(crate) fn seen_from_its_sender(&self) -> Self {
-        Self { sender: SenderSide::default(), rtt: RoundTrip::default(), ..self.clone() }
+        let sender = SenderSide { is_far: true, ..SenderSide::default() };
+        Self { sender, rtt: RoundTrip::default(), ..self.clone() }
     }
 
     /// True for data while others are sent and not acknowledged, captured or not: data before it, or
@@ -146,9 +147,9 @@ impl Half {
             self.last.data = Some(Data { start, end, kind: Kind::Probe, ..Data::default() });
             return;
         }
-        self.recall(now, start);
+        let is_again = self.recall(now, start);
         let (kind, filled) = if start >= self.stream.next {
-            (Kind::New, 0)
+            (self.judge_new((start, end), packet, is_again), 0)
         } else {
             let old = self.look(now, start, end.min(self.stream.next), packet);
             (self.judge(now, (start, end), packet, &old, opened), old.filled)
@@ -311,7 +312,8 @@ impl Half {
             self.reduce(phase);
             self.begin_undo(phase);
             self.recovery.phase = phase;
-            self.recovery.past = Past { phase, first: start, begun: Some(now), ended: None, evident: None };
+            let is_hidden = start >= self.stream.next;
+            self.recovery.past = Past { phase, first: start, begun: Some(now), is_hidden, ..Past::default() };
             self.recovery.until = self.stream.next.max(end);
             let next = self.recovery.episode.map_or(NonZeroU32::MIN, |episode| episode.saturating_add(1));
             self.recovery.episode = Some(next);

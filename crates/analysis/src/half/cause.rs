@@ -173,7 +173,7 @@ impl Half {
     }
 
     /// True for a sender that may probe. Without a SYN it is open whether SACK was agreed.
-    fn probes(&self) -> bool {
+    pub(super) fn probes(&self) -> bool {
         self.sack.allowed || self.stream.origin == 0
     }
 

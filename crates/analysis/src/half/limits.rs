@@ -33,19 +33,31 @@ impl Half {
 
     /// Data were lost on the way to the capture: they were in flight while nothing seemed to be. They show by the hole
     /// below `start` or, of the last data, by identifications that are missing. After these a timer ran, and once more,
-    /// for twice the time, for each packet that is missing.
-    pub(super) fn recall(&mut self, now: Instant, start: i64) {
-        let Some(since) = self.times.last_event.filter(|_| self.limit == Some(Limit::Application)) else { return };
+    /// for twice the time, for each packet that is missing. True if it expired at a distant sender, so that these are the data again.
+    pub(super) fn recall(&mut self, now: Instant, start: i64) -> bool {
+        let Some(since) = self.times.last_event.filter(|_| self.limit == Some(Limit::Application)) else {
+            return false;
+        };
         let missing = self.last.numbers.missing();
         if start > self.stream.next {
             self.limit = Some(Limit::CongestionWindow);
-        } else if start == self.stream.next && missing > 0 {
-            let Some(timer) = self.whole_smoothed().map(|smoothed| smoothed + LEAST) else { return };
-            let waited = now.since(since);
-            let longest = timer * ((1 << missing.min(MOST_DOUBLINGS)) - 1);
-            self.account(since + waited.saturating_sub(longest), None);
-            self.limit = Some(if waited < timer { Limit::CongestionWindow } else { Limit::Timer });
+            return false;
         }
+        let Some(timer) = self.whole_smoothed().map(|smoothed| smoothed + LEAST) else { return false };
+        if start < self.stream.next || missing == 0 {
+            return false;
+        }
+        let waited = now.since(since);
+        let longest = timer * ((1 << missing.min(MOST_DOUBLINGS)) - 1);
+        let from = since + waited.saturating_sub(longest);
+        self.account(from, None);
+        let has_expired = waited >= timer;
+        self.limit = Some(if has_expired { Limit::Timer } else { Limit::CongestionWindow });
+        let is_again = has_expired && self.sender.is_far;
+        if is_again {
+            self.times.waiting.get_or_insert(from);
+        }
+        is_again
     }
 
     /// New data end the wait since the last. Without an ACK that released them they come from the application, which

@@ -6,8 +6,9 @@ use lastmile_packet::Meta;
 use lastmile_units::{Duration, Instant};
 
 use super::cause::LEAST;
-use super::state::{DUP_THRESH, Old};
+use super::state::{DUP_THRESH, Old, Phase};
 use super::{HOST_SLACK, Half};
+use crate::cause::Cause;
 use crate::outstanding::{Segment, Sends};
 use crate::trace::Kind;
 
@@ -87,12 +88,33 @@ impl Half {
                 self.out.repeats.out_of_order += 1;
                 return Kind::Reordered;
             }
-            self.out.repeats.lost_before_capture += 1;
-            if let Some(own) = timestamp {
-                self.recent.fill(range, own);
-            }
+            self.lost(range, packet);
         }
         Kind::Retransmission(self.cause(now, range, old, reaction))
+    }
+
+    /// What data above the highest offset are: new, or `is_again` the first that a timer sends again after all before
+    /// were lost on the way to the capture.
+    pub(super) fn judge_new(&mut self, range: (i64, i64), packet: &Meta, is_again: bool) -> Kind {
+        if is_again {
+            self.lost(range, packet);
+            // After one packet no probe was lost.
+            let is_first = self.last.numbers.missing() == 1 && self.probes();
+            return Kind::Retransmission(if is_first { Cause::TailProbe } else { Cause::Timeout });
+        }
+        // The other data that were lost show by a hole: their repair goes on.
+        if range.0 > self.stream.next && std::mem::take(&mut self.recovery.past.is_hidden) {
+            (self.recovery.phase, self.recovery.until) = (Phase::Loss, range.0);
+        }
+        Kind::New
+    }
+
+    /// Records a retransmission whose first transmission was lost before the capture.
+    fn lost(&mut self, range: (i64, i64), packet: &Meta) {
+        self.out.repeats.lost_before_capture += 1;
+        if let Some((own, _)) = packet.options().timestamps() {
+            self.recent.fill(range, own);
+        }
     }
 
     /// True for a copy by the network: by the identification of IPv4 or, without one, by the timestamp of a packet that

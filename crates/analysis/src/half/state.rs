@@ -88,6 +88,8 @@ impl Stream {
 pub(crate) struct SenderSide {
     pub(crate) turnaround: Turnaround,
     pub(super) account: AtSender,
+    /// True for a sender far from the capture, as it saw the direction.
+    pub(crate) is_far: bool,
     /// The sender's response time for the current packet, if it is the first echo of a timestamp.
     pub(crate) answer: Option<Duration>,
 }
@@ -115,6 +117,8 @@ pub(super) struct Past {
     pub(super) ended: Option<Instant>,
     /// The time of the last new acknowledgement after sufficient evidence of a loss.
     pub(super) evident: Option<Instant>,
+    /// True for a timeout of data that were lost before the capture, of which the extent does not show.
+    pub(super) is_hidden: bool,
 }
 
 /// A segment that was acknowledged: when it was sent, and when that was known.
