@@ -6,7 +6,8 @@
 //! constant for new data and cumulative ACKs, a binary search for retransmissions and SACK blocks.
 //!
 //! This file has the data packets, `acks.rs` the ACKs, `cause.rs` the causes of retransmissions,
-//! `limits.rs` the sender's limits and the results, `numbers.rs` packets that are missing, `reports.rs` the reports of
+//! `limits.rs` the sender's limits and the results, `numbers.rs` packets that are missing, `repeats.rs`
+//! packets that repeat octets or fill holes, `reports.rs` the reports of
 //! duplicates, `state.rs` the parts of the state, `undo.rs` and `taken_back.rs` repairs that
 //! are taken back.
 
@@ -14,6 +15,7 @@ mod acks;
 mod cause;
 mod limits;
 mod numbers;
+mod repeats;
 mod reports;
 mod state;
 mod taken_back;
@@ -25,12 +27,10 @@ use std::num::{NonZeroU16, NonZeroU32};
 use lastmile_packet::{Meta, SeqNumber, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
-use self::state::{
-    DUP_THRESH, Doubt, Last, Old, Past, Phase, ReceiveWindow, Recent, Recovery, Sack, SenderSide, Stream, Times,
-};
+use self::state::{Doubt, Last, Past, Phase, Queue, ReceiveWindow, Recent, Recovery, Sack, SenderSide, Stream, Times};
 use crate::cause::Cause;
 use crate::congestion::Congestion;
-use crate::limit::Limit;
+use crate::limit::{Limit, Shares};
 use crate::outcome::{Direction, MOST_PAUSES, Pause};
 use crate::outstanding::{Outstanding, Segment, Sends};
 use crate::response_time::Feedback;
@@ -44,9 +44,6 @@ const PAUSE: Duration = Duration::from_s(1);
 /// A host's response time in addition to the path: interrupts, scheduling, the pacing of a burst.
 const HOST_SLACK: Duration = Duration::from_ms(5);
 
-/// The longest tick of a clock of timestamps in use.
-const COARSEST_TICK: Duration = Duration::from_ms(10);
-
 /// The state of one direction, as the module describes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Half {
@@ -59,7 +56,7 @@ pub(crate) struct Half {
     times: Times,
     /// The sender's limit since the last event.
     limit: Option<Limit>,
-    last_is_full: bool,
+    queue: Queue,
     pub(crate) size: SegmentSize,
     pub(crate) window: ReceiveWindow,
     recent: Recent,
@@ -80,7 +77,8 @@ impl Half {
 
     /// The direction so far, without measurements of the path: its sender is seen from its own end.
     pub(crate) fn seen_from_its_sender(&self) -> Self {
-        Self { sender: SenderSide::default(), rtt: RoundTrip::default(), ..self.clone() }
+        let sender = SenderSide { is_far: true, ..SenderSide::default() };
+        Self { sender, rtt: RoundTrip::default(), ..self.clone() }
     }
 
     /// True for data while others are sent and not acknowledged, captured or not: data before it, or
@@ -123,6 +121,7 @@ impl Half {
         self.last.data = None;
         self.last.numbers.note(packet.ip_id, self.size.segments(payload.unsigned_abs()) as u16);
         if packet.flags.contains(TcpFlags::RST) || len == 0 {
+            self.out.repeats.probes += u64::from(self.is_empty_probe(packet));
             return;
         }
         if payload > 0 {
@@ -149,10 +148,9 @@ impl Half {
             self.last.data = Some(Data { start, end, kind: Kind::Probe, ..Data::default() });
             return;
         }
-        self.recall(now, start);
-        self.pause(now, payload);
+        let is_again = self.recall(now, start);
         let (kind, filled) = if start >= self.stream.next {
-            (Kind::New, 0)
+            (self.judge_new((start, end), packet, is_again), 0)
         } else {
             let old = self.look(now, start, end.min(self.stream.next), packet);
             (self.judge(now, (start, end), packet, &old, opened), old.filled)
@@ -161,6 +159,10 @@ impl Half {
         self.last.data = Some(Data { start, end, kind, ..Data::default() });
         let by_timer = matches!(cause, Some(Cause::Timeout | Cause::TailProbe));
         self.account(now, by_timer.then_some(Limit::Timer));
+        if kind == Kind::New {
+            self.end_wait(now, packet, opened);
+        }
+        self.pause(now, payload);
         if let Some(cause) = cause {
             self.count(now, (start, end), cause, packet);
         }
@@ -173,8 +175,8 @@ impl Half {
             // A SYN has one answer.
             self.times.asked = None;
         }
-        self.last_is_full = self.size.is_full(payload.unsigned_abs());
-        self.times.last_sent = Some(now);
+        self.queue.is_full = self.size.is_full(payload.unsigned_abs());
+        (self.times.last_sent, self.queue.since) = (Some(now), Shares::default());
         self.as_sent(now, start, cause, packet, opened);
         self.times.waiting.get_or_insert(now);
         self.out.max_in_flight = self.out.max_in_flight.max((self.stream.next - self.stream.una).unsigned_abs());
@@ -199,7 +201,7 @@ impl Half {
             next: self.stream.next,
             mss: self.size.mss().cast_signed(),
             advanced: self.times.advanced,
-            is_full: self.last_is_full,
+            is_full: self.queue.is_full,
             repairs: self.recovery.phase != Phase::Open,
             timer: matches!(cause, Some(Cause::Timeout | Cause::TailProbe)),
             opens: self.stream.next <= self.stream.origin,
@@ -236,6 +238,14 @@ impl Half {
                     .is_none_or(|base| other.offset(base, other.stream.una, packet.ack) > other.stream.una)
     }
 
+    /// True for a packet without data at the last acknowledged octet, by which Linux probes a closed window or an idle
+    /// connection (RFC 9293, section 3.8.4). Before a FIN it is an ACK that is late.
+    fn is_empty_probe(&self, packet: &Meta) -> bool {
+        let start = self.stream.base.map(|base| self.offset(base, self.stream.una, packet.seq));
+        let is_idle = self.stream.next == self.stream.una && self.stream.fin.is_none();
+        is_idle && start == Some(self.stream.una - 1) && !packet.flags.contains(TcpFlags::RST)
+    }
+
     /// True for one byte beyond a closed window, or for the last acknowledged byte again (RFC 9293,
     /// sections 3.8.6.1 and 3.8.4).
     fn is_probe(&self, start: i64, payload: i64) -> bool {
@@ -250,78 +260,10 @@ impl Half {
         if payload > 0 && span > PAUSE {
             self.out.events.pauses_count += 1;
             if self.out.events.pauses.len() < MOST_PAUSES {
-                let limit = self.limit.unwrap_or(Limit::Application);
+                let limit = self.queue.since.most().unwrap_or(Limit::Application);
                 self.out.events.pauses.push(Pause { from, span, limit });
             }
         }
-    }
-
-    /// Looks up the part below the highest offset, and records its retransmission.
-    fn look(&mut self, now: Instant, start: i64, end: i64, packet: &Meta) -> Old {
-        let mut old = Old::default();
-        if start < self.stream.una && start < end {
-            // The segment was acknowledged and its record removed.
-            old.seen = true;
-            old.last = self.times.advanced.unwrap_or(now);
-            old.ip_id = self.recent.packets.iter().find(|(offset, _)| *offset == start).and_then(|(_, id)| *id);
-        }
-        if end <= self.stream.una || start >= end {
-            return old;
-        }
-        let above = self.sent.at(end).map(|segment| segment.first);
-        let timestamp = packet.options().timestamps().map(|(value, _)| value);
-        for segment in self.sent.cut(start.max(self.stream.una), end) {
-            if segment.sends == Sends::Never {
-                old.filled += segment.end - segment.start;
-                old.above = Some((above.unwrap_or(segment.first), segment.timestamp));
-                segment.first = now;
-            } else if !old.seen {
-                old = Old { seen: true, last: segment.last, episode: segment.episode, ip_id: segment.ip_id, ..old };
-            }
-            // The receiver held back the data above a hole, so no ACK of them measures a round trip.
-            segment.sends = Sends::Several;
-            segment.last = now;
-            segment.timestamp = timestamp;
-            segment.ip_id = NonZeroU16::new(packet.ip_id);
-        }
-        old
-    }
-
-    /// Whether the data are new, and the cause of a retransmission.
-    fn judge(&mut self, now: Instant, range: (i64, i64), packet: &Meta, old: &Old, opened: Option<Duration>) -> Kind {
-        if !old.seen && old.filled == 0 {
-            return Kind::New;
-        }
-        let reaction = self.reaction(opened);
-        if old.seen && old.ip_id.is_some_and(|id| id.get() == packet.ip_id) {
-            self.out.repeats.duplicated += 1;
-            return Kind::Duplicate;
-        }
-        if !old.seen {
-            if self.is_late(now, packet, old, reaction) {
-                self.out.repeats.out_of_order += 1;
-                return Kind::Reordered;
-            }
-            self.out.repeats.lost_before_capture += 1;
-        }
-        Kind::Retransmission(self.cause(now, range, old, reaction))
-    }
-
-    /// True for a packet that fills a hole and was sent before the data that showed the hole: by its timestamp,
-    /// or because it is too early for a repair.
-    fn is_late(&self, now: Instant, packet: &Meta, old: &Old, reaction: Duration) -> bool {
-        let Some((seen, timestamp)) = old.above else { return false };
-        let own = packet.options().timestamps().map(|(value, _)| value);
-        if let (Some(own), Some(other)) = (own, timestamp) {
-            // A repair is sent a round trip after the data above the hole, and timestamps tick in less.
-            let whole = self.rtt.least().unwrap_or_default() + self.sender.turnaround.least().unwrap_or_default();
-            if own != other || whole > COARSEST_TICK {
-                return own.wrapping_sub(other).cast_signed() <= 0;
-            }
-        }
-        // A repair needs the ACK of the data above the hole, and a path back.
-        now.since(seen) < reaction.saturating_sub(HOST_SLACK).max(Duration::from_ms(1))
-            && self.recovery.dup_acks < DUP_THRESH
     }
 
     /// Counts a retransmission, and starts a repair with its first packet.
@@ -371,7 +313,8 @@ impl Half {
             self.reduce(phase);
             self.begin_undo(phase);
             self.recovery.phase = phase;
-            self.recovery.past = Past { phase, first: start, begun: Some(now), ended: None, evident: None };
+            let is_hidden = start >= self.stream.next;
+            self.recovery.past = Past { phase, first: start, begun: Some(now), is_hidden, ..Past::default() };
             self.recovery.until = self.stream.next.max(end);
             let next = self.recovery.episode.map_or(NonZeroU32::MIN, |episode| episode.saturating_add(1));
             self.recovery.episode = Some(next);

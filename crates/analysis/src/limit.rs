@@ -10,7 +10,7 @@ use lastmile_units::Duration;
 /// A limit of a sender: the reason why it waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
-    /// No data were outstanding: the application had nothing to send.
+    /// The application had nothing to send: no data were outstanding, or what was is less than any window.
     Application,
     /// Data in flight plus another segment exceeded the receiver's window.
     ReceiveWindow,
@@ -61,6 +61,18 @@ pub struct Shares([Duration; Limit::ALL.len()]);
 impl Shares {
     pub(crate) fn add(&mut self, limit: Limit, span: Duration) {
         self.0[limit as usize] += span;
+    }
+
+    /// Time of one limit turns out to be another's.
+    pub(crate) fn revise(&mut self, from: Limit, to: Limit, span: Duration) {
+        let span = span.min(self.of(from));
+        self.0[from as usize] = self.0[from as usize].saturating_sub(span);
+        self.add(to, span);
+    }
+
+    /// The limit with the most time.
+    pub(crate) fn most(&self) -> Option<Limit> {
+        Limit::ALL.into_iter().max_by_key(|limit| self.of(*limit)).filter(|limit| !self.of(*limit).is_zero())
     }
 
     /// The time with this limit.

@@ -304,7 +304,7 @@ pub struct Pause {
     pub from: Instant,
     /// Length of the pause.
     pub span: Duration,
-    /// The sender's limit at the end of the pause.
+    /// The sender's limit for the longest part of the pause.
     pub limit: crate::Limit,
 }
 

@@ -3,10 +3,13 @@
 //! Captures at hosts show packets before segmentation (TSO, GSO) or after merging (GRO): several
 //! segments in one packet of up to 64 kB. A segment has the size of the largest packet if no
 //! smaller size is known. Otherwise it has the size that the receiver announced (MSS: RFC 9293,
-//! section 3.7.1) less the options of each segment (RFC 6691).
+//! section 3.7.1) less the options of each segment (RFC 6691). Packets below the payload that paths carry are of an
+//! application that writes less.
 
 /// The payload that every IPv6 path carries (RFC 8200, section 5): 1280 bytes less 60 of headers.
 const ANY_PATH: u64 = 1_220;
+/// The payload that hosts of IPv4 take without an announcement (RFC 9293, section 3.7.1): no path of today carries less.
+const LEAST: u64 = 536;
 /// The payload of an Ethernet packet: 1500 bytes less 40 of headers.
 const OF_ETHERNET: u64 = 1_460;
 /// The largest payload of one segment on any link: 9216 bytes less 40 of headers.
@@ -75,7 +78,8 @@ impl SegmentSize {
     fn derived(self) -> u64 {
         let announced = self.announced.map(u64::from);
         if self.largest <= announced.unwrap_or(OF_ETHERNET) {
-            self.largest
+            let least = announced.map_or(LEAST, |announced| LEAST.min(announced.saturating_sub(self.options)));
+            self.largest.max(least)
         } else if self.consists_of_one() {
             self.one
         } else {
@@ -118,6 +122,15 @@ mod tests {
         assert!(merged.is_full(1448) && merged.is_full(7 * 1448) && !merged.is_full(20_000) && !merged.is_full(0));
         let smaller = after(Some(1460), &[1400, 3 * 1400]);
         assert!(smaller.is_full(1400) && smaller.is_full(2800) && !smaller.is_full(1448));
+    }
+
+    #[test]
+    fn small_packets_alone_are_those_of_an_application() {
+        let small = after(Some(1460), &[60, 200]);
+        assert!(!small.is_full(60) && !small.is_full(200) && small.is_full(536));
+        assert!(!after(None, &[200]).is_full(200));
+        // A serial line of 296 bytes.
+        assert!(after(Some(256), &[244]).is_full(244));
     }
 
     /// A packet before segmentation has 22 segments of 1448 bytes.

@@ -5,7 +5,7 @@ use lastmile_packet::{Meta, SackBlock, SeqNumber, TcpFlags};
 use lastmile_units::Instant;
 
 use super::Half;
-use super::state::{AckFact, DUP_THRESH, Delivered, Phase};
+use super::state::{AckFact, DUP_THRESH, Delivered, Known, Phase};
 use super::undo::Covered;
 use crate::outstanding::{Segment, Sends};
 use crate::response_time::Feedback;
@@ -116,7 +116,7 @@ impl Half {
         let (mut newest, mut clean, mut original) = (None, true, false);
         let until = self.recovery.until;
         let delivered = &mut self.recovery.delivered;
-        let (recent, place) = (&mut self.recent.packets, &mut self.recent.count);
+        let recent = &mut self.recent;
         self.sent.acknowledge(ack, |segment| {
             let is_once = segment.sends == Sends::Once && segment.sacked.is_none();
             clean &= is_once;
@@ -124,8 +124,8 @@ impl Half {
             if segment.sacked.is_none() && delivered.is_none_or(|latest| latest.sent < segment.last) {
                 *delivered = Some(Delivered { sent: segment.last, at: now });
             }
-            recent[*place % 8] = (segment.start, segment.ip_id);
-            *place += 1;
+            let Segment { start, ip_id, timestamp, .. } = *segment;
+            recent.acknowledged(Known { start, ip_id, timestamp });
             newest = Some(*segment);
         });
         if let Some(newest) = newest {

@@ -34,7 +34,7 @@ use crate::cause::Cause;
 /// delayed ACK (RFC 8985, section 7.2).
 pub(super) const LEAST: Duration = Duration::from_ms(200);
 /// What an ACK released is sent within this time.
-const PROMPT: Duration = Duration::from_ms(1);
+pub(super) const PROMPT: Duration = Duration::from_ms(1);
 
 impl Half {
     /// The cause of the retransmission of `start..end`, with `old` as the earlier transmission.
@@ -173,7 +173,7 @@ impl Half {
     }
 
     /// True for a sender that may probe. Without a SYN it is open whether SACK was agreed.
-    fn probes(&self) -> bool {
+    pub(super) fn probes(&self) -> bool {
         self.sack.allowed || self.stream.origin == 0
     }
 

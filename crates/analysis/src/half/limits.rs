@@ -1,9 +1,10 @@
 //! The sender's limits over time, and the results of a direction.
 
+use lastmile_packet::{Meta, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
 use super::Half;
-use super::cause::LEAST;
+use super::cause::{LEAST, PROMPT};
 use super::state::Phase;
 use crate::limit::{Limit, Shares};
 use crate::outcome::{Delays, Direction, Limits, RoundTrips};
@@ -25,25 +26,57 @@ impl Half {
             {
                 self.window.limiting.add(bytes, now.since(last));
             }
+            self.queue.since.add(limit, now.since(last));
         }
         self.times.last_event = Some(now);
     }
 
     /// Data were lost on the way to the capture: they were in flight while nothing seemed to be. They show by the hole
     /// below `start` or, of the last data, by identifications that are missing. After these a timer ran, and once more,
-    /// for twice the time, for each packet that is missing.
-    pub(super) fn recall(&mut self, now: Instant, start: i64) {
-        let Some(since) = self.times.last_event.filter(|_| self.limit == Some(Limit::Application)) else { return };
+    /// for twice the time, for each packet that is missing. True if it expired at a distant sender, so that these are the data again.
+    pub(super) fn recall(&mut self, now: Instant, start: i64) -> bool {
+        let Some(since) = self.times.last_event.filter(|_| self.limit == Some(Limit::Application)) else {
+            return false;
+        };
         let missing = self.last.numbers.missing();
         if start > self.stream.next {
             self.limit = Some(Limit::CongestionWindow);
-        } else if start == self.stream.next && missing > 0 {
-            let Some(timer) = self.whole_smoothed().map(|smoothed| smoothed + LEAST) else { return };
-            let waited = now.since(since);
-            let longest = timer * ((1 << missing.min(MOST_DOUBLINGS)) - 1);
-            self.account(since + waited.saturating_sub(longest), None);
-            self.limit = Some(if waited < timer { Limit::CongestionWindow } else { Limit::Timer });
+            return false;
         }
+        let Some(timer) = self.whole_smoothed().map(|smoothed| smoothed + LEAST) else { return false };
+        if start < self.stream.next || missing == 0 {
+            return false;
+        }
+        let waited = now.since(since);
+        let longest = timer * ((1 << missing.min(MOST_DOUBLINGS)) - 1);
+        let from = since + waited.saturating_sub(longest);
+        self.account(from, None);
+        let has_expired = waited >= timer;
+        self.limit = Some(if has_expired { Limit::Timer } else { Limit::CongestionWindow });
+        let is_again = has_expired && self.sender.is_far;
+        if is_again {
+            self.times.waiting.get_or_insert(from);
+        }
+        is_again
+    }
+
+    /// New data end the wait since the last. Without an ACK that released them they come from the application, which
+    /// had nothing to send since then.
+    pub(super) fn end_wait(&mut self, now: Instant, packet: &Meta, opened: Option<Duration>) {
+        let prompt = PROMPT + opened.unwrap_or_default();
+        if self.times.last_ack.is_some_and(|at| now.since(at) > prompt) {
+            let own = self.queue.was_empty();
+            self.out.limits.shares.revise(Limit::CongestionWindow, Limit::Application, own);
+        }
+        let is_single = self.size.segments(packet.payload_len().into()) == 1;
+        // Nothing follows a SYN before its answer.
+        self.queue.sent(is_single, packet.flags.intersects(TcpFlags::PSH.with(TcpFlags::SYN)));
+    }
+
+    /// True for a write of which at most a segment is in flight: outside of repairs a window has two, after the first
+    /// ACK of data (RFC 5681, section 3.1).
+    fn is_alone(&self, flight: i64) -> bool {
+        self.queue.is_end && flight <= self.size.mss().cast_signed() && self.stream.una > self.stream.origin
     }
 
     pub(super) fn limit_now(&self) -> Limit {
@@ -60,8 +93,8 @@ impl Half {
             Limit::Timer
         } else if self.window.bytes.is_some_and(|window| flight + mss.cast_signed() > window) {
             Limit::ReceiveWindow
-        } else if !self.last_is_full {
-            // A segment below the full size: the application had no more data.
+        } else if !self.queue.is_full || self.is_alone(flight) {
+            // A segment below the full size, or less than any window: the application had no more data.
             Limit::Application
         } else {
             Limit::CongestionWindow

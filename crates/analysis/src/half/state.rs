@@ -1,5 +1,6 @@
 //! The parts of a direction's state.
 
+use std::collections::VecDeque;
 use std::num::{NonZeroU16, NonZeroU32};
 
 use lastmile_packet::SeqNumber;
@@ -9,6 +10,7 @@ use super::numbers::Numbers;
 use super::reports::Reports;
 use super::undo::Undo;
 use crate::cause::Cause;
+use crate::limit::{Limit, Shares};
 use crate::ranges::Ranges;
 use crate::response_time::Turnaround;
 use crate::sender::AtSender;
@@ -16,6 +18,9 @@ use crate::trace::Data;
 
 /// Duplicate ACKs that indicate a loss (RFC 5681, section 3.2).
 pub(super) const DUP_THRESH: u32 = 3;
+
+/// The most retransmissions whose first transmission may be late.
+const MOST_FILLED: usize = 1_024;
 
 /// The state of loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -46,6 +51,7 @@ pub(super) struct Old {
     pub(super) last: Instant,
     pub(super) episode: Option<NonZeroU32>,
     pub(super) ip_id: Option<NonZeroU16>,
+    pub(super) timestamp: Option<u32>,
     /// The time of the segment above a filled hole, and the timestamp of the packet that showed the hole.
     pub(super) above: Option<(Instant, Option<u32>)>,
 }
@@ -82,6 +88,8 @@ impl Stream {
 pub(crate) struct SenderSide {
     pub(crate) turnaround: Turnaround,
     pub(super) account: AtSender,
+    /// True for a sender far from the capture, as it saw the direction.
+    pub(crate) is_far: bool,
     /// The sender's response time for the current packet, if it is the first echo of a timestamp.
     pub(crate) answer: Option<Duration>,
 }
@@ -109,6 +117,8 @@ pub(super) struct Past {
     pub(super) ended: Option<Instant>,
     /// The time of the last new acknowledgement after sufficient evidence of a loss.
     pub(super) evident: Option<Instant>,
+    /// True for a timeout of data that were lost before the capture, of which the extent does not show.
+    pub(super) is_hidden: bool,
 }
 
 /// A segment that was acknowledged: when it was sent, and when that was known.
@@ -177,6 +187,36 @@ pub(super) struct Recovery {
     /// Segments that duplicate ACKs without SACK show to have left the network, by the reckoning of Linux
     /// (`tcp_add_reno_sack`, `tcp_remove_reno_sacks`).
     pub(super) departed: i64,
+}
+
+/// The sender's queue of unsent data after its last packet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Queue {
+    /// The packet consists of full segments: the application may have had more.
+    pub(super) is_full: bool,
+    /// The last new data lack PSH, which the last of a queue carry (RFC 9293, section 3.9.1.2).
+    is_amid: bool,
+    /// The last new packet is the end of a write: a single segment with PSH. Linux also marks the last segment of a
+    /// packet of several, which follows others without.
+    pub(super) is_end: bool,
+    /// The limits since the last data.
+    pub(super) since: Shares,
+}
+
+impl Queue {
+    /// Records a packet of new data.
+    pub(super) fn sent(&mut self, is_single: bool, is_pushed: bool) {
+        self.is_end = is_single && is_pushed && !self.is_amid;
+        self.is_amid = !is_pushed;
+    }
+
+    /// No ACK releases what follows: the time of the congestion window that was the application's, which had nothing
+    /// after the end of a write.
+    pub(super) fn was_empty(&mut self) -> Duration {
+        let waited = if self.is_end { self.since.of(Limit::CongestionWindow) } else { Duration::ZERO };
+        self.since.revise(Limit::CongestionWindow, Limit::Application, waited);
+        waited
+    }
 }
 
 /// The results of the last ACK.
@@ -263,11 +303,48 @@ impl LimitingWindow {
     }
 }
 
-/// The packets acknowledged last.
+/// A packet that was acknowledged.
 #[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known {
+    pub(super) start: i64,
+    pub(super) ip_id: Option<NonZeroU16>,
+    pub(super) timestamp: Option<u32>,
+}
+
+/// The packets acknowledged last, and retransmissions whose first transmission was not captured.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Recent {
-    /// Offset and IP identification of each.
-    pub(super) packets: [(i64, Option<NonZeroU16>); 8],
+    packets: [Known; 8],
     /// Number of packets ever stored.
-    pub(super) count: usize,
+    count: usize,
+    /// Range and timestamp of retransmissions of what seems to be lost before the capture, the last [`MOST_FILLED`].
+    filled: VecDeque<(i64, i64, u32)>,
+}
+
+impl Recent {
+    pub(super) fn acknowledged(&mut self, packet: Known) {
+        self.packets[self.count % self.packets.len()] = packet;
+        self.count += 1;
+    }
+
+    /// The packet that begins at `start`.
+    pub(super) fn at(&self, start: i64) -> Option<&Known> {
+        self.packets.iter().take(self.count).find(|packet| packet.start == start)
+    }
+
+    /// Records a retransmission with this timestamp that filled a hole.
+    pub(super) fn fill(&mut self, (start, end): (i64, i64), timestamp: u32) {
+        if self.filled.len() == MOST_FILLED {
+            self.filled.pop_front();
+        }
+        self.filled.push_back((start, end, timestamp));
+    }
+
+    /// The number of these retransmissions that a packet of `start..end` precedes by its timestamp. They are removed.
+    pub(super) fn take_overtaken(&mut self, (start, end): (i64, i64), own: u32) -> u64 {
+        let before = self.filled.len();
+        let is_of = |filled: &(i64, i64, u32)| filled.0 < end && start < filled.1;
+        self.filled.retain(|filled| !is_of(filled) || own.wrapping_sub(filled.2).cast_signed() >= 0);
+        (before - self.filled.len()) as u64
+    }
 }

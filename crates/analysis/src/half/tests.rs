@@ -88,10 +88,19 @@ impl Talk {
 
     /// Sends the `number`th full segment, counted from 0.
     fn data(&mut self, ms: u64, number: u32) {
+        self.flagged_data(ms, number, TcpFlags::ACK);
+    }
+
+    /// The same at the end of a write.
+    fn pushed_data(&mut self, ms: u64, number: u32) {
+        self.flagged_data(ms, number, TcpFlags::ACK.with(TcpFlags::PSH));
+    }
+
+    fn flagged_data(&mut self, ms: u64, number: u32, flags: TcpFlags) {
         let meta = Meta {
             seq: SeqNumber::new(ISN).add(1 + number * MSS),
             ack: SeqNumber::new(8),
-            flags: TcpFlags::ACK,
+            flags,
             window: 1000,
             ..Meta::default()
         };
@@ -163,6 +172,57 @@ fn the_limiting_window_is_the_mean_over_the_time_for_which_it_limited() {
     let up = talk.up();
     assert_eq!(up.limits.shares.of(Limit::ReceiveWindow), Duration::from_ms(400));
     assert_eq!((up.window.limiting, up.window.max), (Some(14_000), Some(64_000)));
+}
+
+/// Three writes of a segment 10 ms apart, each the end of what the application has, and ACKs 4 ms before the next ones.
+/// Without PSH, and after an ACK that is not 2 ms old, they may be a larger write that is paced or released.
+#[test]
+fn what_no_ack_releases_after_the_end_of_a_write_comes_from_the_application() {
+    for (pushes, acked, own) in [(true, 6, 50), (false, 6, 0), (true, 10, 20)] {
+        let mut talk = Talk::open();
+        talk.ack(150, 0, &[]);
+        for number in 0..3 {
+            let at = 200 + 10 * u64::from(number);
+            if pushes { talk.pushed_data(at, number) } else { talk.data(at, number) }
+        }
+        for number in 3..6 {
+            let from = 220 + 10 * u64::from(number - 3);
+            talk.ack(from + acked, number - 2, &[]);
+            if pushes { talk.pushed_data(from + 10, number) } else { talk.data(from + 10, number) }
+        }
+        let shares = talk.up().limits.shares;
+        // 100 ms before the first data are the application's as well.
+        let expected = Duration::from_ms(100 + own);
+        assert_eq!(shares.of(Limit::Application), expected, "{pushes} {acked}");
+        assert_eq!(shares.of(Limit::CongestionWindow), Duration::from_ms(50 - own), "{pushes} {acked}");
+    }
+}
+
+/// Linux marks the last segment of a packet of several with PSH, amid a write too.
+#[test]
+fn a_push_after_data_without_one_is_no_end_of_a_write() {
+    let mut talk = Talk::open();
+    talk.ack(150, 0, &[]);
+    for number in 0..6 {
+        let at = 200 + 10 * u64::from(number);
+        if number % 2 == 1 { talk.pushed_data(at, number) } else { talk.data(at, number) }
+    }
+    let shares = talk.up().limits.shares;
+    assert_eq!(shares.of(Limit::CongestionWindow), Duration::from_ms(50));
+}
+
+/// A write of one segment at a time: a window has two after the first ACK.
+#[test]
+fn a_segment_alone_is_less_than_any_window() {
+    let mut talk = Talk::open();
+    talk.ack(150, 0, &[]);
+    for number in 0..10 {
+        talk.pushed_data(200 + 100 * u64::from(number), number);
+        talk.ack(300 + 100 * u64::from(number), number + 1, &[]);
+    }
+    let shares = talk.up().limits.shares;
+    assert_eq!(shares.of(Limit::CongestionWindow), Duration::from_ms(100), "the first may be that of a window of one");
+    assert_eq!(shares.of(Limit::Application), Duration::from_ms(1_000));
 }
 
 /// RFC 5681, section 3.2: the third duplicate ACK sends the segment again; RFC 6582: partial ACKs
@@ -1036,4 +1096,84 @@ fn a_timeout_that_two_signs_show_to_be_spurious_counts_once() {
     talk.ack(705, 4, &[(1, 2)]);
     let repeats = talk.up().repeats;
     assert_eq!((repeats.timeouts, repeats.spurious, repeats.spurious_timeouts), (1, 1, 1));
+}
+
+/// The window is closed from 300 to 2300 ms.
+#[test]
+fn a_pause_waits_for_what_held_the_sender_the_longest() {
+    let mut talk = Talk::open();
+    talk.data(200, 0);
+    talk.ack_with_window(300, 1, 0, &[]);
+    talk.ack(2_300, 1, &[]);
+    talk.data(2_350, 1);
+    talk.ack(2_450, 2, &[]);
+    talk.data(4_450, 2);
+    talk.data(6_450, 2);
+    talk.ack(6_550, 3, &[]);
+    let pauses: Vec<_> = talk.up().events.pauses.iter().map(|pause| (pause.span.as_ms(), pause.limit)).collect();
+    assert_eq!(pauses, [(2_150, Limit::ReceiveWindow), (2_100, Limit::Application), (2_000, Limit::Timer)]);
+}
+
+/// Linux probes a closed window and an idle connection without data, one octet back. At the first octet it is the
+/// number of the SYN. An ACK from before the FIN is late.
+#[test]
+fn probes_without_data_are_counted() {
+    let mut talk = Talk::open();
+    let empty = |octet: u32| {
+        let seq = SeqNumber::new(ISN).add(octet);
+        Meta { seq, ack: SeqNumber::new(8), flags: TcpFlags::ACK, window: 1000, ..Meta::default() }
+    };
+    talk.packet(150, true, empty(0), Options::NONE, 0);
+    talk.data(200, 0);
+    talk.packet(210, true, empty(MSS), Options::NONE, 0);
+    talk.ack_with_window(300, 1, 0, &[]);
+    for ms in [500, 900] {
+        talk.packet(ms, true, empty(MSS), Options::NONE, 0);
+        talk.ack_with_window(ms + 100, 1, 0, &[]);
+    }
+    talk.packet(950, true, empty(1 + MSS), Options::NONE, 0);
+    let fin = Meta { flags: TcpFlags::ACK.with(TcpFlags::FIN), ..empty(1 + MSS) };
+    talk.packet(1_000, true, fin, Options::NONE, 0);
+    talk.packet(1_100, false, Meta { ack: fin.seq.add(1), seq: SeqNumber::new(8), ..empty(0) }, Options::NONE, 0);
+    talk.packet(1_200, true, empty(1 + MSS), Options::NONE, 0);
+    let up = talk.up();
+    assert_eq!((up.repeats.probes, up.repeats.packets(), up.volume.bytes_probed), (3, 0, 0));
+}
+
+/// Next to the receiver: segment 1 is overtaken by its retransmission, and arrives 60 ms after it. Its timestamp tells
+/// so, in that of a packet of two segments as well.
+#[test]
+fn an_original_that_its_retransmission_overtook_is_out_of_order() {
+    for (sent, expected) in [(150, (1, 0, 1)), (330, (0, 1, 2))] {
+        let mut talk = Talk::open_at_receiver();
+        talk.stamped_data(300, 0, (150, 0));
+        talk.stamped_ack(300, 1, &[]);
+        for number in 2..12 {
+            talk.stamped_data(300, number, (150, 0));
+            talk.stamped_ack(300, 1, &[(2, number + 1)]);
+        }
+        talk.stamped_data(450, 1, (300, 300));
+        talk.stamped_ack(450, 12, &[]);
+        talk.stamped_data(510, 1, (sent, 300));
+        talk.stamped_ack(510, 12, &[(1, 2)]);
+        let repeats = talk.up().repeats;
+        let counted = (repeats.out_of_order, repeats.lost_before_capture, repeats.packets());
+        assert_eq!(counted, expected, "sent at {sent}");
+    }
+}
+
+/// IPv6 has no identifications: equal timestamps within less than a round trip are a copy. A round trip is 100 ms, and
+/// the clock of the sender ticks every 250 ms. Before the first ACK of data only a timer retransmits.
+#[test]
+fn a_copy_without_an_identification_is_known_by_its_timestamp() {
+    for (again_at, sent, expected) in [(210, 0, 1), (299, 0, 1), (301, 0, 0), (210, 1, 0)] {
+        let mut talk = Talk::open();
+        talk.id = 0;
+        talk.stamped_data(200, 0, (0, 1));
+        talk.id = 0;
+        talk.stamped_data(again_at, 0, (sent, 1));
+        talk.stamped_ack(400, 1, &[]);
+        let repeats = talk.up().repeats;
+        assert_eq!((repeats.duplicated, repeats.packets()), (expected, 1 - expected), "{again_at} {sent}");
+    }
 }

@@ -194,8 +194,9 @@ fn a_timeout_is_told_by_the_clock_of_the_sender() {
 /// Windows of one segment. The first transmission of the last is lost: its place in the numbers of the packets is free.
 #[test]
 fn the_timer_of_a_segment_that_was_lost_before_the_capture_is_no_idle_application() {
-    // RFC 6298 in Linux: a round trip of 40 ms and 200 ms. Without a free number the wait is the application's.
-    for (lost, expected) in [(1, [20, 240]), (0, [260, 0])] {
+    // RFC 6298 in Linux: a round trip of 40 ms and 200 ms. With SACK the first retransmission is a probe, whose answer takes
+    // 40 ms. Without a free number the wait is the application's.
+    for (lost, expected) in [(1, [20, 280]), (0, [260, 0])] {
         let mut talk = Talk::open();
         let mut echo = 60;
         for number in 0..10 {
@@ -208,8 +209,10 @@ fn the_timer_of_a_segment_that_was_lost_before_the_capture_is_no_idle_applicatio
         // The ACK of the segment before arrived at 440.
         talk.data((700, 720), 10, 440);
         talk.ack(720, 11, &[]);
-        let shares = talk.up().limits.shares;
+        let up = talk.up();
+        let shares = up.limits.shares;
         assert_eq!([Limit::Application, Limit::Timer].map(|limit| shares.of(limit).as_ms()), expected, "{lost}");
+        assert_eq!((up.repeats.tail_probes, up.repeats.packets()), (lost.into(), lost.into()));
     }
 }
 
@@ -249,4 +252,37 @@ fn an_ack_in_a_queue_is_no_idle_application() {
     talk.ack(last + 90, number + 1, &[]);
     let up = talk.up();
     assert!(up.limits.shares.of(Limit::Application) <= Duration::from_ms(2), "{:?}", up.limits.shares);
+}
+
+/// An outage: of segments 10 to 29 all are lost, and the timer's first retransmission too. Its second arrives after 720 ms.
+/// New data then show the hole, and no ACK reported a loss before.
+#[test]
+fn what_ends_a_silence_after_losses_before_the_capture_is_a_timeout() {
+    let mut talk = Talk::open();
+    let mut echo = 60;
+    for number in 0..10 {
+        talk.id = 100 + number as u16;
+        talk.data((echo, echo + 20), number, if number == 0 { 20 } else { echo - 20 });
+        talk.ack(echo + 20, number + 1, &[]);
+        echo += 40;
+    }
+    // The ACK of segment 9 arrived at 460.
+    talk.id = 131;
+    talk.data((1_160, 1_180), 10, 440);
+    talk.ack(1_180, 11, &[]);
+    talk.id = 132;
+    talk.data((1_200, 1_220), 30, 1_180);
+    talk.ack(1_220, 11, &[(30, 31)]);
+    for (place, number) in (11..30).enumerate() {
+        let at = 1_260 + place as u32;
+        talk.id = 133 + place as u16;
+        talk.data((at - 20, at), number, 1_220);
+        talk.ack(at, if number == 29 { 31 } else { number + 1 }, if number == 29 { &[] } else { &[(30, 31)] });
+    }
+    let up = talk.up();
+    let repeats = up.repeats;
+    assert_eq!((repeats.timeouts, repeats.after_timeout, repeats.fast, repeats.in_recovery), (1, 19, 0, 0));
+    assert_eq!((repeats.lost_before_capture, up.volume.bytes_new), (20, 31_000));
+    // Until its ACK.
+    assert_eq!(up.events.longest_stall, Duration::from_ms(740));
 }
