@@ -3,9 +3,9 @@
 //! Published: Jain, Chiu and Hawe 1984 (the index). Ano, Decre and Hasegawa 2002, section 5,
 //! explain unequal goodputs by retransmission timeouts.
 //!
-//! Connections share a line while they are active together. So those are compared that were active together with another
-//! one for at least half of their own time. The goodput of all is what they carried, over the time in which at least one was
-//! active: rates of connections one after another have no sum.
+//! Connections share a line while they are active together. So those are compared that were active together with
+//! another one for at least half of their own time. The goodput of all is what they carried, over the time in which at
+//! least one was active: rates of connections one after another have no sum.
 
 use lastmile_theory::fairness::jain;
 
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(fairness.explanation, "they were active one after another, and are not compared");
     }
 
-    /// A long one of which others share a tenth of the time is not compared with them: 30 and 10 are, (40)^2 / (2 * 1000).
+    /// A long one of which others share a tenth of the time is not compared with them: 30 and 10 are, 40^2 / 2000.
     /// 1000 + 300 + 100 bits in 100 s are 14.
     #[test]
     fn connections_that_are_active_together_are_compared() {

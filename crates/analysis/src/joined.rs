@@ -5,19 +5,18 @@
 //! protocol, length, IPv4 identification, and the TCP header's numbers and timestamps. Equal packets
 //! are paired in their order. Network address translation between the captures hides all pairs. Octets of TCP that
 //! the captures show in packets of different lengths are paired by their numbers (`octets.rs`). Packets that no
-//! router forwards, as those of link-local addresses, are left out: equal ones pass on many links. Those of TCP count where
-//! both captures have their flow.
+//! router forwards, as those of link-local addresses, are left out: equal ones pass on many links. Those of TCP count
+//! where both captures have their flow.
 //!
 //! Each capture has a clock, which may be set within it (`steps.rs`). The fastest packets of each direction bound the
-//! offset of the clocks from both sides. It is taken to be in the middle, as if the fastest packets took as long in both
-//! directions. With packets in one direction only, the offset is unknown, and delays are relative to the
-//! fastest.
+//! offset of the clocks from both sides. It is taken to be in the middle, as if the fastest packets took as long in
+//! both directions. With packets in one direction only, the offset is unknown, and delays are relative to the fastest.
 //!
 //! A drift of the clocks lengthens the delays of one direction as much as it shortens those of the other; a
 //! queue lengthens those of one. So each direction has a line through the fastest packets of up to `SPANS`
 //! spans, with an error that grows with their scatter: where the lines agree, their mean is the drift,
-//! weighted by the errors. Where they differ, or the mean is within its error, no drift is told. Where they agree on one
-//! that no clock has, the clocks cannot be compared.
+//! weighted by the errors. Where they differ, or the mean is within its error, no drift is told. Where they agree on
+//! one that no clock has, the clocks cannot be compared.
 //!
 //! Cost: 40 bytes for each packet of both captures and 120 for each pair, and a sort.
 
@@ -34,11 +33,12 @@ use lastmile_packet::{FlowAddresses, FlowKey, HashKey};
 use lastmile_units::Duration;
 
 pub use self::clock::{ClockOffset, ClockStep, NoClock};
-use self::clock::{Clocks, Pair, offset};
+use self::clock::{Clocks, offset};
 use self::glimpse::Glimpse;
 pub use self::glimpse::{Glimpses, ends_on_its_link};
 use self::octets::divide;
 pub use self::steps::MOST_DRIFT;
+use self::steps::Pair;
 
 /// The protocol number of TCP.
 const TCP: u8 = 6;
@@ -64,8 +64,8 @@ pub struct OneWay {
     /// Packets of the second capture that are several at the first: merged by a receiver (GRO, LRO).
     pub merged: u64,
     /// The delays of packets, each as the second capture has it, since the packet with its last octet passed the
-    /// first: the smallest, the median, the 95th and 99th percentile and the largest. `None` also where the clocks cannot
-    /// be compared.
+    /// first: the smallest, the median, the 95th and 99th percentile and the largest. `None` also where the clocks
+    /// cannot be compared.
     pub delays: Option<[Duration; 5]>,
 }
 

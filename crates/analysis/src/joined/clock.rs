@@ -1,7 +1,7 @@
-//! The clocks of two captures: their offset and their drift, from the fastest packets of both directions, in each of the
-//! parts between the times at which a clock was set.
+//! The clocks of two captures: their offset and their drift, from the fastest packets of both directions, in each of
+//! the parts between the times at which a clock was set.
 
-use super::steps::{self, MOST_DRIFT, Stretch};
+use super::steps::{self, MOST_DRIFT, Pair, Stretch};
 
 /// Spans of the estimate of the clocks' offset.
 const SPANS: usize = 32;
@@ -21,8 +21,8 @@ pub struct ClockOffset {
     pub ahead_s: f64,
     /// Seconds that it gains in each second; zero where the packets do not tell.
     pub drift: f64,
-    /// Half the round trip of the fastest packets, in the part of the capture where that is longest: the largest error of
-    /// the offset, and of delays as long as the drift is right.
+    /// Half the round trip of the fastest packets, in the part of the capture where that is longest: the largest error
+    /// of the offset, and of delays as long as the drift is right.
     pub error_s: f64,
     /// Seconds a second by which the drift may be wrong (three standard errors); `None` where it is not known, since
     /// the packets are few, or since a queue may have made the difference.
@@ -47,16 +47,6 @@ pub enum NoClock {
     Drift(f64),
     /// They were set too often.
     Steps,
-}
-
-/// A packet at both captures.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Pair {
-    /// Its number at each.
-    pub(super) numbers: [u32; 2],
-    /// Its time at the first, and how much later it is at the second, in nanoseconds.
-    pub(super) at: i64,
-    pub(super) later: i64,
 }
 
 /// The course of the offset within a part.

@@ -7,8 +7,6 @@ use std::ops::RangeInclusive;
 
 use lastmile_packet::{HashKey, IpAddresses, Parsed, Protocol, TcpFlags};
 
-use super::TCP;
-
 /// A packet, as it is recognised in the other capture.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Glimpse {
@@ -46,7 +44,7 @@ impl Glimpses {
     pub fn packet(&mut self, at_ns: u64, packet: &Parsed) {
         let meta = &packet.meta;
         let is_local = is_of_a_link(&packet.key.addresses.ip);
-        if is_local && packet.key.protocol != TCP {
+        if is_local && meta.protocol != Protocol::Tcp {
             return;
         }
         let payload = meta.payload_len();

@@ -1,13 +1,11 @@
 //! Times at which a clock was set.
 //!
-//! The offset of two clocks is at most what a packet there seems to take, and at least what one back does, of which the
-//! delay is subtracted. Within a stretch without a step it moves no faster than clocks drift. Packets that contradict the
-//! bounds of those before, several in a row, show a step; one alone is a pair of two packets, and is left out.
+//! The offset of two clocks is at most what a packet there seems to take, and at least what one back does, of which
+//! the delay is subtracted. Within a stretch without a step it moves no faster than clocks drift. Packets that
+//! contradict the bounds of those before, several in a row, show a step; one alone is a wrong pair, and is left out.
 //!
 //! A step begins where the fastest round trips of both sides are longest: packets on the wrong side of it shorten that
 //! side's. A step of less than the fastest round trip contradicts nothing, and does not show.
-
-use super::clock::Pair;
 
 /// The fastest drift of two clocks, seconds a second: NTP corrects each within 500 ppm (`MAXFREQ` of RFC 5905).
 pub const MOST_DRIFT: f64 = 1e-3;
@@ -17,6 +15,16 @@ pub(super) const LEAST_S: f64 = 1e-3;
 const AGREE: usize = 4;
 /// Packets behind these that the step is found with.
 const BEHIND: usize = 64;
+
+/// A packet at both captures.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pair {
+    /// Its number at each.
+    pub(super) numbers: [u32; 2],
+    /// Its time at the first, and how much later it is at the second, in nanoseconds.
+    pub(super) at: i64,
+    pub(super) later: i64,
+}
 
 /// A part of the captures in which no clock was set.
 pub(super) struct Stretch {

@@ -2,8 +2,9 @@
 //!
 //! Rows are in the order of the capture. Columns that do not apply are null: `offset_bytes` of a packet
 //! without data, `round_trip_ns` of an ACK that measures none. Offsets count from the initial sequence
-//! number of their direction. `ecn` is the field of the IP header: 2 is ECT(0), 1 ECT(1), 3 CE. `outstanding_bytes`, `window_bytes` and `phase` are those of the sender of
-//! the data in the packet, or for a pure ACK of the data that it acknowledges.
+//! number of their direction. `ecn` is the field of the IP header: 2 is ECT(0), 1 ECT(1), 3 CE. `outstanding_bytes`,
+//! `window_bytes` and `phase` are those of the sender of the data in the packet, or for a pure ACK of the data that it
+//! acknowledges.
 //!
 //! Numbers are delta-encoded. Pages of the columns in [`COMPRESSED`] are compressed with Snappy; the others
 //! would shrink to between 0.5 and 1 times their size, for a tenth of the time of all columns. The bytes depend
@@ -112,8 +113,7 @@ struct Rows {
     time: Column<i64>,
     connection: Column<i32>,
     from_opener: Column<bool>,
-    flags: Column<i32>,
-    payload: Column<i32>,
+    header: Header,
     offset: Optional<i64>,
     retransmission: Optional<ByteArray>,
     ack: Optional<i64>,
@@ -123,6 +123,13 @@ struct Rows {
     outstanding: Optional<i64>,
     congestion_window: Optional<i64>,
     phase: Optional<ByteArray>,
+}
+
+/// Fields of headers.
+#[derive(Default)]
+struct Header {
+    flags: Column<i32>,
+    payload: Column<i32>,
     ecn: Column<i32>,
 }
 
@@ -169,8 +176,8 @@ impl<W: Write + Send> Segments<W> {
         rows.time.set(row, signed(packet.at.as_ps() / 1_000));
         rows.connection.set(row, i32::try_from(packet.connection + 1).unwrap_or(i32::MAX));
         rows.from_opener.set(row, packet.from_opener);
-        rows.flags.set(row, i32::from(packet.flags.bits()));
-        rows.payload.set(row, i32::from(packet.payload));
+        rows.header.flags.set(row, i32::from(packet.flags.bits()));
+        rows.header.payload.set(row, i32::from(packet.payload));
         rows.offset.set(row, packet.data.map(|data| data.start));
         let kind = packet.data.map_or(Kind::New, |data| data.kind);
         rows.retransmission.set_word(row, kind.name().map(word).as_ref());
@@ -184,7 +191,7 @@ impl<W: Write + Send> Segments<W> {
         rows.outstanding.set(row, sender.map(|sender| signed(sender.outstanding)));
         rows.congestion_window.set(row, sender.and_then(|sender| sender.congestion_window).map(signed));
         rows.phase.set_word(row, sender.map(|sender| &self.phases[sender.phase as usize]));
-        rows.ecn.set(row, i32::from(packet.ecn));
+        rows.header.ecn.set(row, i32::from(packet.ecn));
         if rows.count == BLOCK { self.encode().map_err(as_io) } else { Ok(()) }
     }
 
@@ -205,8 +212,8 @@ impl<W: Write + Send> Segments<W> {
         group.write::<Int64Type>(0, &rows.time.0[..count], None)?;
         group.write::<Int32Type>(1, &rows.connection.0[..count], None)?;
         group.write::<BoolType>(2, &rows.from_opener.0[..count], None)?;
-        group.write::<Int32Type>(3, &rows.flags.0[..count], None)?;
-        group.write::<Int32Type>(4, &rows.payload.0[..count], None)?;
+        group.write::<Int32Type>(3, &rows.header.flags.0[..count], None)?;
+        group.write::<Int32Type>(4, &rows.header.payload.0[..count], None)?;
         optional::<Int64Type>(group, 5, count, &mut rows.offset)?;
         optional::<ByteArrayType>(group, 6, count, &mut rows.retransmission)?;
         let numbers = [
@@ -221,7 +228,7 @@ impl<W: Write + Send> Segments<W> {
             optional::<Int64Type>(group, column, count, numbers)?;
         }
         optional::<ByteArrayType>(group, 13, count, &mut rows.phase)?;
-        group.write::<Int32Type>(14, &rows.ecn.0[..count], None)?;
+        group.write::<Int32Type>(14, &rows.header.ecn.0[..count], None)?;
         if self.rows_in_group >= ROWS_A_GROUP { self.end_group() } else { Ok(()) }
     }
 

@@ -19,8 +19,8 @@ pub(super) struct BothEnds {
     /// False if the second capture could not be read to its end, and why.
     pub(super) with_complete: bool,
     pub(super) with_broken: Option<String>,
-    /// Why the clocks are not compared: then delays are relative to the fastest where one direction is in both captures,
-    /// and else `null`.
+    /// Why the clocks are not compared: then delays are relative to the fastest where one direction is in both
+    /// captures, and else `null`.
     pub(super) clocks_not_compared: Option<String>,
     /// Seconds by which the clock of the second capture is ahead at the first packet; `null` if they are not compared.
     pub(super) clock_ahead_s: Option<f64>,

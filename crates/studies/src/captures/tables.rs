@@ -41,8 +41,8 @@ pub(super) fn warnings(document: &Document) -> Vec<String> {
     if document.incidents.packets_fragmented > 0 {
         let count = grouped(document.incidents.packets_fragmented);
         warn(format!(
-            "{count} of {packets} packets are fragments of IP packets and are left out: their connections and flows lack \
-             these data"
+            "{count} of {packets} packets are fragments of IP packets and are left out: their connections and flows \
+             lack these data"
         ));
     }
     if document.incidents.packets_with_cut_options > 0 {
