@@ -61,8 +61,8 @@ pub struct Handshake {
 pub struct Direction {
     /// Packets and bytes.
     pub volume: Volume,
-    /// Time from the connection's first packet to the last acknowledgement of payload of this direction, or without one to
-    /// its last new acknowledgement or packet.
+    /// Time from the connection's first packet to the last acknowledgement of payload of this direction, or without
+    /// one to its last new acknowledgement or packet.
     pub active: Duration,
     /// [`Volume::bytes_of_goodput`] over that time.
     pub goodput_bps: f64,

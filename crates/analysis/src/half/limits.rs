@@ -34,7 +34,8 @@ impl Half {
 
     /// Data were lost on the way to the capture: they were in flight while nothing seemed to be. They show by the hole
     /// below `start` or, of the last data, by identifications that are missing. After these a timer ran, and once more,
-    /// for twice the time, for each packet that is missing. True if it expired at a distant sender, so that these are the data again.
+    /// for twice the time, for each packet that is missing. True if it expired at a distant sender, so that these are
+    /// the data again.
     pub(super) fn recall(&mut self, now: Instant, start: i64) -> bool {
         let Some(since) = self.times.last_event.filter(|_| self.limit == Some(Limit::Application)) else {
             return false;
