@@ -162,7 +162,9 @@ impl Half {
         if kind == Kind::New {
             self.end_wait(now, packet, opened);
         }
-        self.pause(now, payload);
+        if payload > 0 || fin {
+            self.pause(now);
+        }
         if let Some(cause) = cause {
             self.count(now, (start, end), cause, packet);
         }
@@ -254,10 +256,10 @@ impl Half {
                 || self.stream.next == self.stream.una && start == self.stream.una - 1 && start >= self.stream.origin)
     }
 
-    fn pause(&mut self, now: Instant, payload: i64) {
+    fn pause(&mut self, now: Instant) {
         let Some(from) = self.times.last_sent else { return };
         let span = now.since(from);
-        if payload > 0 && span > PAUSE {
+        if span > PAUSE {
             self.out.events.pauses_count += 1;
             if self.out.events.pauses.len() < MOST_PAUSES {
                 let limit = self.queue.since.most().unwrap_or(Limit::Application);

@@ -64,8 +64,8 @@ pub struct Handshake {
 pub struct Direction {
     /// Packets and bytes.
     pub volume: Volume,
-    /// Time from the connection's first packet to the last new data or acknowledgement of this
-    /// direction.
+    /// Time from the connection's first packet to the last acknowledgement of payload of this direction, or without
+    /// one to its last new acknowledgement or packet.
     pub active: Duration,
     /// [`Volume::bytes_of_goodput`] over that time.
     pub goodput_bps: f64,
@@ -216,7 +216,7 @@ pub struct Position {
 /// Events of a direction and their times.
 #[derive(Clone, Debug, Default)]
 pub struct Events {
-    /// Pauses above a second between packets with payload, the first [`MOST_PAUSES`].
+    /// Pauses above a second between packets with payload or before a FIN, the first [`MOST_PAUSES`].
     pub pauses: Vec<Pause>,
     /// Number of all such pauses.
     pub pauses_count: u64,

@@ -8,7 +8,8 @@
 
 /// The payload that every IPv6 path carries (RFC 8200, section 5): 1280 bytes less 60 of headers.
 const ANY_PATH: u64 = 1_220;
-/// The payload that hosts of IPv4 take without an announcement (RFC 9293, section 3.7.1): no path of today carries less.
+/// The payload that hosts of IPv4 take without an announcement (RFC 9293, section 3.7.1): no path of today carries
+/// less.
 const LEAST: u64 = 536;
 /// The payload of an Ethernet packet: 1500 bytes less 40 of headers.
 const OF_ETHERNET: u64 = 1_460;

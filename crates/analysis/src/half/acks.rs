@@ -116,11 +116,15 @@ impl Half {
         let (mut newest, mut clean, mut original) = (None, true, false);
         let until = self.recovery.until;
         let delivered = &mut self.recovery.delivered;
+        let unseen = &mut self.out.volume.bytes_unseen;
         let recent = &mut self.recent;
         self.sent.acknowledge(ack, |segment| {
             let is_once = segment.sends == Sends::Once && segment.sacked.is_none();
             clean &= is_once;
             original |= is_once && segment.end <= until;
+            if segment.sends == Sends::Never {
+                *unseen += (segment.end - segment.start).unsigned_abs();
+            }
             if segment.sacked.is_none() && delivered.is_none_or(|latest| latest.sent < segment.last) {
                 *delivered = Some(Delivered { sent: segment.last, at: now });
             }
@@ -148,6 +152,9 @@ impl Half {
             self.recovery.departed = (self.recovery.departed - (segments - 1).max(0)).max(0);
         } else {
             self.recovery.departed = 0;
+        }
+        if ack.min(self.stream.fin.unwrap_or(i64::MAX)) > self.stream.una.max(self.stream.origin) {
+            self.times.delivered = Some(now);
         }
         self.stream.una = ack;
         self.sack.ranges.forget_below(ack);

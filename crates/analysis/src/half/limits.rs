@@ -28,12 +28,14 @@ impl Half {
             }
             self.queue.since.add(limit, now.since(last));
         }
+        self.times.begun.get_or_insert(now);
         self.times.last_event = Some(now);
     }
 
     /// Data were lost on the way to the capture: they were in flight while nothing seemed to be. They show by the hole
     /// below `start` or, of the last data, by identifications that are missing. After these a timer ran, and once more,
-    /// for twice the time, for each packet that is missing. True if it expired at a distant sender, so that these are the data again.
+    /// for twice the time, for each packet that is missing. True if it expired at a distant sender, so that these are
+    /// the data again.
     pub(super) fn recall(&mut self, now: Instant, start: i64) -> bool {
         let Some(since) = self.times.last_event.filter(|_| self.limit == Some(Limit::Application)) else {
             return false;
@@ -169,7 +171,12 @@ impl Half {
         }
         let acknowledged = self.stream.una.min(self.stream.fin.unwrap_or(i64::MAX)) - self.stream.origin;
         self.out.volume.bytes_acknowledged = acknowledged.max(0).unsigned_abs();
-        let end = self.times.advanced.or(self.times.last_sent).unwrap_or(from);
+        if self.initial().is_some() && self.out.limits.basis.is_some() {
+            // The SYN of the other side.
+            let opening = self.times.begun.map(|begun| begun.since(from)).unwrap_or_default();
+            self.out.limits.shares.add(Limit::Handshake, opening);
+        }
+        let end = self.times.delivered.or(self.times.advanced).or(self.times.last_sent).unwrap_or(from);
         self.out.active = end.since(from);
         let volume = &mut self.out.volume;
         volume.bytes_of_goodput =

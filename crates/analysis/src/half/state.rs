@@ -241,8 +241,11 @@ pub(super) struct Last {
 /// Times of the last events.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Times {
-    /// The last new acknowledgement.
+    /// The first packet of the direction or ACK towards it.
+    pub(super) begun: Option<Instant>,
+    /// The last new acknowledgement, and the last of payload.
     pub(super) advanced: Option<Instant>,
+    pub(super) delivered: Option<Instant>,
     /// The start of the current wait for a new acknowledgement.
     pub(super) waiting: Option<Instant>,
     pub(super) last_ack: Option<Instant>,

@@ -1177,3 +1177,64 @@ fn a_copy_without_an_identification_is_known_by_its_timestamp() {
         assert_eq!((repeats.duplicated, repeats.packets()), (expected, 1 - expected), "{again_at} {sent}");
     }
 }
+
+/// Segments 1, 2 and 5 were missed by the capture, and the last of these behind all that it has.
+#[test]
+fn acknowledged_octets_of_holes_were_missed_by_the_capture() {
+    let mut talk = Talk::open();
+    for number in [0, 3, 4] {
+        talk.data(200, number);
+    }
+    talk.ack(300, 2, &[]);
+    assert_eq!(talk.analysis.clone().finish()[0].up.volume.bytes_unseen, 1_000);
+    talk.ack(300, 6, &[]);
+    let volume = talk.up().volume;
+    assert_eq!((volume.bytes_new, volume.bytes_unseen, volume.bytes_acknowledged), (3_000, 3_000, 6_000));
+}
+
+/// The data take 100 ms, and the application closes 3 s later.
+#[test]
+fn goodput_ends_with_the_last_payload_and_the_pause_before_a_fin_is_listed() {
+    let mut talk = Talk::open();
+    talk.data(200, 0);
+    talk.ack(300, 1, &[]);
+    let fin = Meta {
+        seq: SeqNumber::new(ISN).add(1 + MSS),
+        ack: SeqNumber::new(8),
+        flags: TcpFlags::ACK.with(TcpFlags::FIN),
+        ..Meta::default()
+    };
+    talk.packet(3_200, true, fin, Options::NONE, 0);
+    let ack = Meta { seq: SeqNumber::new(8), ack: fin.seq.add(1), flags: TcpFlags::ACK, ..Meta::default() };
+    talk.packet(3_300, false, ack, Options::NONE, 0);
+    let up = talk.up();
+    assert_eq!(up.active, Duration::from_ms(300));
+    assert!((up.goodput_bps - 8_000.0 / 0.3).abs() < 1e-6);
+    let pauses: Vec<_> = up.events.pauses.iter().map(|pause| (pause.span.as_ms(), pause.limit)).collect();
+    assert_eq!(pauses, [(3_000, Limit::Application)]);
+}
+
+/// The SYN is lost twice. Its timeouts are the client's, and the server's direction waits for the handshake.
+#[test]
+fn the_wait_for_a_syn_is_the_handshakes_in_both_directions() {
+    let mut talk = Talk::amid();
+    for ms in [0, 1_000, 3_000] {
+        let syn = Meta { seq: SeqNumber::new(ISN), flags: TcpFlags::SYN, ..Meta::default() };
+        talk.packet(ms, true, syn, usual(), 0);
+    }
+    let flags = TcpFlags::SYN.with(TcpFlags::ACK);
+    let answer =
+        Meta { seq: SeqNumber::new(7), ack: SeqNumber::new(ISN).add(1), flags, window: 1000, ..Meta::default() };
+    talk.packet(3_100, false, answer, usual(), 0);
+    talk.ack_of_client(3_100);
+    let data = Meta { seq: SeqNumber::new(8), flags: TcpFlags::ACK, ..answer };
+    talk.packet(3_200, false, data, Options::NONE, 1_000);
+    let ack = Meta { seq: SeqNumber::new(ISN).add(1), ack: SeqNumber::new(1_008), flags: TcpFlags::ACK, ..data };
+    talk.packet(3_200, true, ack, Options::NONE, 0);
+    let Connection { up, down, .. } = talk.end();
+    assert_eq!((up.repeats.timeouts, up.limits.shares.of(Limit::Timer)), (2, Duration::from_s(3)));
+    assert_eq!(
+        (down.active, down.limits.shares.of(Limit::Handshake)),
+        (Duration::from_ms(3_200), Duration::from_ms(3_100))
+    );
+}

@@ -194,8 +194,8 @@ fn a_timeout_is_told_by_the_clock_of_the_sender() {
 /// Windows of one segment. The first transmission of the last is lost: its place in the numbers of the packets is free.
 #[test]
 fn the_timer_of_a_segment_that_was_lost_before_the_capture_is_no_idle_application() {
-    // RFC 6298 in Linux: a round trip of 40 ms and 200 ms. With SACK the first retransmission is a probe, whose answer takes
-    // 40 ms. Without a free number the wait is the application's.
+    // RFC 6298 in Linux: a round trip of 40 ms and 200 ms. With SACK the first retransmission is a probe, whose answer
+    // takes 40 ms. Without a free number the wait is the application's.
     for (lost, expected) in [(1, [20, 280]), (0, [260, 0])] {
         let mut talk = Talk::open();
         let mut echo = 60;
@@ -254,7 +254,7 @@ fn an_ack_in_a_queue_is_no_idle_application() {
     assert!(up.limits.shares.of(Limit::Application) <= Duration::from_ms(2), "{:?}", up.limits.shares);
 }
 
-/// An outage: of segments 10 to 29 all are lost, and the timer's first retransmission too. Its second arrives after 720 ms.
+/// An outage: segments 10 to 29 are lost, and the timer's first retransmission too. Its second arrives after 720 ms.
 /// New data then show the hole, and no ACK reported a loss before.
 #[test]
 fn what_ends_a_silence_after_losses_before_the_capture_is_a_timeout() {

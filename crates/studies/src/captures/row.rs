@@ -151,7 +151,7 @@ pub(super) struct Volume {
     pub(super) bytes_new: u64,
     bytes_repeated: u64,
     pub(super) bytes_acknowledged: u64,
-    bytes_unseen: u64,
+    pub(super) bytes_unseen: u64,
     /// Payload bytes of the goodput.
     #[serde(skip)]
     pub(super) bytes_of_goodput: u64,

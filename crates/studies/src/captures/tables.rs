@@ -62,6 +62,15 @@ pub(super) fn warnings(document: &Document) -> Vec<String> {
         let count = document.incidents.packets_seen_at_other_interfaces;
         warn(format!("{count} packets were seen before at another interface of the capture and are left out"));
     }
+    let missed: u64 =
+        document.connections.iter().filter(|row| row.volume.bytes_new > 0).map(|row| row.volume.bytes_unseen).sum();
+    if missed > 0 {
+        warn(format!(
+            "the capture missed packets: {} bytes of theirs were acknowledged, and losses before the capture may be \
+             such packets",
+            grouped(missed)
+        ));
+    }
     if let Some(why) = &document.incidents.interfaces_left_out {
         warn(format!("packets of an interface are left out: {why}"));
     }
