@@ -1,8 +1,8 @@
 //! The options of the size table of `tc-stab(8)`, by which a kernel charges a packet for its bytes on the wire.
 //!
 //! The overhead of `stab` counts from the device's frame, which includes 14 bytes of Ethernet; `tc-cake(8)` and
-//! [`lastmile_linklayer`] count from the IP packet. A slot of the table covers `2^cell_log` sizes and holds the wire size
-//! of the largest, so only a table with a slot for each size is exact.
+//! [`lastmile_linklayer`] count from the IP packet. A slot of the table covers `2^cell_log` sizes and holds the wire
+//! size of the largest, so only a table with a slot for each size is exact.
 
 use core::fmt;
 

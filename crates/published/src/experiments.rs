@@ -12,6 +12,7 @@ pub(crate) mod equal_throughput;
 #[cfg(test)]
 mod era;
 mod kalyanaraman1999;
+mod keys;
 mod live_experiment;
 pub(crate) mod metric;
 pub(crate) mod open_questions;

@@ -227,8 +227,9 @@ impl Run<'_> {
         let (sent, arrived) = (flow.data_packets, flow.data_packets_received);
         let member = index - self.first_of(flow.traffic);
         let policing = policing::words(self.network, (flow.traffic, member), of_flow(&self.losses, index));
+        let is_policed = policing.is_some();
         let policing = policing.map_or_else(String::new, |words| format!("; {words}"));
-        let full = if arrived < sent { self.full_link(flow) } else { None };
+        let full = if arrived < sent && !is_policed { self.full_link(flow) } else { None };
         let full = full.map_or_else(String::new, |link| format!("{link}; "));
         let arrived = if arrived == sent { "all".to_owned() } else { format::grouped(arrived) };
         format!("{full}{source}: {} packets sent, {arrived} arrived{policing}", format::grouped(sent))

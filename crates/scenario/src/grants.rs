@@ -361,8 +361,8 @@ fn requests(own: &Table<'_>, preset: &Preset, interval: Duration) -> Option<Requ
 /// The spans of the pattern in this direction.
 fn slots(own: &Table<'_>, preset: &Preset, interval: Duration) -> Option<Slots> {
     let pattern: String = own.optional("pattern").unwrap_or_else(|| preset.pattern.to_owned());
-    let share: Ratio = own.get("share")?;
-    let down = !preset.asks;
+    let (share, down): (Ratio, bool) = (own.get("share")?, !preset.asks);
+    let key = if share == Ratio::ZERO { "share" } else { "pattern" };
     let part = |from: u64, to: u64, of: u64| Span {
         start: Duration::from_ps(interval.as_ps() / of * from),
         end: if to == of { interval } else { Duration::from_ps(interval.as_ps() / of * to) },
@@ -388,11 +388,7 @@ fn slots(own: &Table<'_>, preset: &Preset, interval: Duration) -> Option<Slots> 
         usable.push(Span { start: span.start, end: span.start + of(share, span.end - span.start) });
     }
     Slots::new(interval, usable)
-        .map_err(|error: SlotsError| {
-            // Without a share no slot of any pattern is usable.
-            let key = if share == Ratio::ZERO { "share" } else { "pattern" };
-            own.error(key, format!("{}: {error}", own.path(key)), None);
-        })
+        .map_err(|error: SlotsError| own.error(key, format!("{}: {error}", own.path(key)), None))
         .ok()
 }
 
@@ -437,8 +433,6 @@ mod tests {
         assert!(pattern.contains("access.up.grants.pattern: 'X' is no slot"), "{pattern}");
         let never = errors("rate = \"1 Mbit/s\", grants = { kind = \"5g-tdd\", pattern = \"DDD\" }");
         assert!(never.contains("grants.pattern: no slot of the pattern may be used"), "{never}");
-        let nothing = errors("rate = \"1 Mbit/s\", grants = { kind = \"lte\", share = \"0 %\" }");
-        assert!(nothing.contains("grants.share: no slot of the pattern may be used"), "{nothing}");
         let parts = errors(
             "rate = \"1 Mbit/s\", grants = { kind = \"docsis-2.0\", fragmentation = false, outstanding = \"many\" }",
         );

@@ -6,10 +6,8 @@
 
 mod closed_forms;
 
+pub(super) use super::keys::ANO2002 as KEY;
 use super::tables::{Tables, number, whole};
-
-/// The key of the publication.
-pub(super) const KEY: &str = "ano2002";
 
 /// The tables that are calculated, each with the function that does so. The plan of the publication has the others.
 pub(super) const TABLES: Tables =

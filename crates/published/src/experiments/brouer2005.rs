@@ -20,11 +20,9 @@ mod production;
 mod rates;
 mod reservation;
 
+pub(super) use super::keys::BROUER2005 as KEY;
 use super::tables::{Tables, number, plan, whole};
 pub(super) use live::LIVE;
-
-/// The key of the publication.
-pub(super) const KEY: &str = "brouer2005";
 
 /// The tables that are calculated, each with the function that does so. The plan of the publication has the others.
 pub(super) const TABLES: Tables = &[

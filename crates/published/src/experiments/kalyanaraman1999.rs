@@ -8,10 +8,8 @@ use crate::data::Table;
 use crate::error::ExperimentError;
 use crate::value::Values;
 
+pub(super) use super::keys::KALYANARAMAN1999 as KEY;
 use super::tables::{Tables, plan, whole};
-
-/// The key of the publication.
-pub(super) const KEY: &str = "kalyanaraman1999";
 
 /// The tables that are calculated, each with the function that does so. The plan of the publication has the others.
 pub(super) const TABLES: Tables = &[

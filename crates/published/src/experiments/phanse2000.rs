@@ -5,10 +5,8 @@
 mod closed_forms;
 mod growth;
 
+pub(super) use super::keys::PHANSE2000 as KEY;
 use super::tables::{Tables, whole};
-
-/// The key of the publication.
-pub(super) const KEY: &str = "phanse2000";
 
 /// The tables that are calculated, each with the function that does so. The plan of the publication has the others.
 pub(super) const TABLES: Tables = &[

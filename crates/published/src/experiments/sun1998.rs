@@ -5,10 +5,8 @@
 
 mod closed_forms;
 
+pub(super) use super::keys::SUN1998 as KEY;
 use super::tables::{Tables, whole};
-
-/// The key of the publication.
-pub(super) const KEY: &str = "sun1998";
 
 /// The tables that are calculated, each with the function that does so. The plan of the publication has the others.
 pub(super) const TABLES: Tables = &[

@@ -392,6 +392,14 @@ fn an_override_is_refused_as_it_was_typed() {
 }
 
 /// One error, although every traffic would be without its line.
+/// Without a share no slot of any pattern is usable.
+#[test]
+fn a_share_of_nothing_is_the_mistake_and_not_the_pattern() {
+    let text = "duration = \"1 s\"\n[access]\ndown = { rate = \"1 Mbit/s\" }\n\
+                up = { rate = \"1 Mbit/s\", grants = { kind = \"lte\", share = \"0 %\" } }\n";
+    assert!(said(text).contains("access.up.grants.share: no slot of the pattern may be used"), "{}", said(text));
+}
+
 #[test]
 fn one_mistake_is_one_error() {
     let text = traffic("kind = \"bulk\"\ndirection = \"up\"")

@@ -129,9 +129,7 @@ impl Document {
         let mut connections = Vec::new();
         for (index, connection) in analysed.connections.iter().enumerate() {
             for (name, direction) in [("up", &connection.up), ("down", &connection.down)] {
-                // A SYN that is sent again waits for a timer, whatever its direction carries.
-                let has_data = direction.volume.data_packets > 0 || direction.volume.bytes_acknowledged > 0;
-                if has_data || direction.repeats.packets() > 0 {
+                if direction.volume.data_packets > 0 || direction.volume.bytes_acknowledged > 0 {
                     let row = Row::new(index + 1, connection, name, direction);
                     connections.push(Row { group: group_by.map(|by| by.key(connection, direction)), ..row });
                 }

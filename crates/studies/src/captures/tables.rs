@@ -293,6 +293,14 @@ pub(super) fn one(analysed: &Analysed, document: &Document, wanted: usize, width
         let [up, down] = [&connection.up, &connection.down].map(|direction| direction.volume.packets);
         let _ = writeln!(text, "no data: {up} packets up and {down} down, of the handshake or the end");
     }
+    // A SYN waits for a timer whatever its direction carries.
+    for (name, direction) in [("up", &connection.up), ("down", &connection.down)] {
+        let has_row = document.connections.iter().any(|row| row.connection == wanted && row.direction == name);
+        let timeouts = direction.repeats.timeouts;
+        if !has_row && timeouts > 0 {
+            let _ = writeln!(text, "{name}: no data, and {timeouts} timeouts of its SYN or FIN");
+        }
+    }
     for row in document.connections.iter().filter(|row| row.connection == wanted) {
         let direction = if row.direction == "up" { &connection.up } else { &connection.down };
         let _ = writeln!(text, "\n{}: {} to {}", row.direction, row.ends.from, row.ends.to);
