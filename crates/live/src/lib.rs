@@ -21,7 +21,7 @@
 //! | [`tc`] | the kernel's own shapers: set up for a policy, removed, read back, measured |
 //! | [`tls`] | TLS with peers that need not say who they are |
 //! | [`user`] | user namespaces, for callers without rights |
-//! | [`sys`] | system calls that no safe library has; beside `streams`, which runs before `main`, the only unsafe code |
+//! | [`sys`] | system calls that no safe library has: the only unsafe code, but for `streams` before `main` |
 //!
 //! Two rules keep a live program honest. A packet's arrival time is when it arrived, not when the
 //! program woke up, and a line goes on from intended times, so lateness never enters a rate. And

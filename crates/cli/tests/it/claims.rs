@@ -76,9 +76,9 @@ fn sources_that_open_connections_or_replay_have_the_bound_that_they_can_have() {
     assert!(flows("8-web-users").iter().filter(|flow| flow["kind"] == "web").all(|flow| flow["bound_bps"].is_null()));
 }
 
-/// A policed source has not "gone out": the report shows the delivered share.
+/// A source beyond the rate of its link is limited by the link, and has not "gone out": the report shows what arrived.
 #[test]
-fn a_source_whose_packets_are_policed_is_told_by_what_arrived() {
+fn a_source_beyond_the_rate_of_its_link_is_told_by_what_arrived() {
     let scratch = Scratch::new();
     std::fs::write(
         scratch.path.join("policed.toml"),
@@ -101,7 +101,8 @@ size = "1000 bytes"
     let run = json(&scratch, "lastmile run policed.toml --json");
     let flow = &run["flows"][0];
     let words = flow["explanation"].as_str().unwrap();
-    assert!(words.starts_with("its source, which waits for nothing: 1\u{202f}249 packets sent, "), "{words}");
+    let expected = "rate of link up (99.9 % busy); its source, which waits for nothing: 1\u{202f}249 packets sent, ";
+    assert!(words.starts_with(expected), "{words}");
     assert!(words.ends_with(" arrived") && !words.contains("all"), "{words}");
 }
 

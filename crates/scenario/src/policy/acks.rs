@@ -3,7 +3,8 @@
 use lastmile_linklayer::LinkLayer;
 use lastmile_units::{BitRate, ByteCount, Ratio, WireBytes};
 
-use super::classes::{Around, Form, check_burst, delay, portion, priority, queue_of};
+use super::classes::{Around, check_burst, delay, portion, priority, queue_of};
+use super::form::Form;
 use super::model::{AckRate, Class};
 use crate::reader::Table;
 use crate::value::Factor;

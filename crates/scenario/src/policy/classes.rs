@@ -12,6 +12,7 @@ use lastmile_queueing::{Match, fifo};
 use lastmile_units::{BitRate, ByteCount, WireBytes};
 
 use super::acks::ack_class;
+use super::form::Form;
 use super::model::{AckRate, Class, Line, Promise, Rule};
 use super::scheduler::{Plan, ROOT};
 use super::schema;
@@ -20,38 +21,6 @@ use crate::queue::matching::matching;
 use crate::queue::{self, Wire};
 use crate::reader::Table;
 use crate::value::Portion;
-
-/// The kinds of scheduler.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Form {
-    Htb,
-    Cbq,
-    Hfsc,
-    Custom,
-    Priority,
-    None,
-}
-
-pub(super) const FORMS: [(&str, Form); 6] = [
-    ("htb", Form::Htb),
-    ("cbq", Form::Cbq),
-    ("hfsc", Form::Hfsc),
-    ("custom", Form::Custom),
-    ("priority", Form::Priority),
-    ("none", Form::None),
-];
-
-impl Form {
-    /// True if its classes may have classes below.
-    pub(super) fn has_tree(self) -> bool {
-        matches!(self, Self::Htb | Self::Cbq | Self::Hfsc)
-    }
-
-    /// As a file has it.
-    pub(super) fn name(self) -> &'static str {
-        FORMS.iter().find(|(_, known)| *known == self).map_or("none", |(name, _)| name)
-    }
-}
 
 /// The line, direction and form against which classes are read.
 pub(super) struct Around {

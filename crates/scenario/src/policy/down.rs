@@ -8,7 +8,8 @@ use lastmile_queueing::meter::{self, drain, policer, tbf};
 use lastmile_queueing::spec::{Over, Spec};
 use lastmile_units::{BitRate, ByteCount, Duration, Ratio, WireBytes};
 
-use super::classes::{Around, FORMS, Form, Sharing, kind_of_queue, scheduled, with_bandwidth};
+use super::classes::{Around, Sharing, kind_of_queue, scheduled, with_bandwidth};
+use super::form::{FORMS, Form};
 use super::model::{Class, Down, Line, Police, Regulated};
 use super::schema;
 use crate::queue;

@@ -12,6 +12,7 @@
 mod acks;
 mod classes;
 mod down;
+mod form;
 mod model;
 mod read;
 pub mod ready;

@@ -4,7 +4,8 @@ use lastmile_linklayer::preset;
 use lastmile_queueing::spec::Spec;
 use lastmile_units::{BitRate, ByteCount, Ratio};
 
-use super::classes::{Around, FORMS, Form, Sharing, kind_of_queue, scheduled, with_bandwidth};
+use super::classes::{Around, Sharing, kind_of_queue, scheduled, with_bandwidth};
+use super::form::{FORMS, Form};
 use super::model::{Line, LineOf, Policy, Position, Regulated};
 use super::{down, schema};
 use crate::diagnostics::Report;

@@ -1,6 +1,6 @@
 //! The keys of a policy file.
 
-use super::classes::FORMS;
+use super::form::FORMS;
 use crate::line;
 use crate::schema::{Key, Kind, NUMBER, Section, names};
 
