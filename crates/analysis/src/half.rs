@@ -37,6 +37,7 @@ use crate::response_time::Feedback;
 use crate::roundtrip::RoundTrip;
 use crate::segment_size::SegmentSize;
 use crate::sender::{Known, Sent};
+use crate::timestamps;
 use crate::trace::{Data, Kind};
 
 /// The shortest pause that is listed.
@@ -321,7 +322,7 @@ impl Half {
             let next = self.recovery.episode.map_or(NonZeroU32::MIN, |episode| episode.saturating_add(1));
             self.recovery.episode = Some(next);
         }
-        let timestamp = packet.options().timestamps().map(|(value, _)| value);
+        let timestamp = timestamps::of(packet);
         // The echo for the first segment under way is that of the segment itself (RFC 7323, section 4.3).
         if begins.is_some() || cause == Cause::TailProbe && start == self.stream.una {
             self.recovery.doubt = Some(Doubt { start, at: now, timestamp });
@@ -347,7 +348,7 @@ impl Half {
             return 0;
         }
         let (first, last, sacked, episode) = (now, now, None, None);
-        let timestamp = packet.options().timestamps().map(|(value, _)| value);
+        let timestamp = timestamps::of(packet);
         let ip_id = NonZeroU16::new(packet.ip_id);
         // The first captured data may be preceded by data from before the capture.
         let is_first = self.stream.origin == 0 && self.times.last_sent.is_none();

@@ -22,6 +22,7 @@
 //! | `half/cause.rs` | the cause of a retransmission, from the packets around it |
 //! | `cause.rs` | the causes of retransmissions, by name |
 //! | `congestion.rs` | the estimate of a congestion window |
+//! | `timestamps.rs` | timestamps of packets, and their order |
 //! | `trace.rs` | one packet as the analysis understands it |
 //! | `outstanding.rs` | unacknowledged segments |
 //! | `ranges.rs` | ranges acknowledged by SACK |
@@ -60,6 +61,7 @@ mod segment_size;
 mod sender;
 mod sender_clock;
 pub mod stream;
+mod timestamps;
 mod trace;
 mod vantage;
 

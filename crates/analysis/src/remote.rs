@@ -17,6 +17,7 @@ use lastmile_units::{Duration, Instant};
 
 use crate::half::Half;
 use crate::sender_clock::SenderClock;
+use crate::timestamps;
 use crate::trace::Data;
 
 /// The most ACKs on their way to the sender that are stored.
@@ -62,7 +63,7 @@ impl Remote {
     pub(crate) fn towards(&mut self, now: Instant, packet: &Meta) {
         let last = self.acks.back().map(|(value, ..)| *value);
         // A packet without timestamps (RST) has the place of the packet before.
-        let value = packet.options().timestamps().map(|(value, _)| value).or(last);
+        let value = timestamps::of(packet).or(last);
         if self.acks.len() == MOST_ACKS {
             self.arrive(now);
         }
@@ -96,7 +97,7 @@ impl Remote {
         let last_sent = self.now;
         let mut overdue = 0;
         while let Some((value, at, _)) = self.acks.get(overdue)
-            && echo.wrapping_sub(*value).cast_signed() >= 0
+            && !timestamps::is_before(echo, *value)
         {
             answered = (*value == echo).then_some(*at);
             overdue += 1;

@@ -11,6 +11,7 @@ use lastmile_packet::{Meta, SeqNumber, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
 use crate::roundtrip::RoundTrip;
+use crate::timestamps;
 
 const VALUES: usize = 8_192;
 const ANSWERS: usize = 8;
@@ -52,7 +53,7 @@ impl Turnaround {
         match self.values.back_mut() {
             Some((last, packet)) if *last == value => *packet = feedback,
             // The packet is out of order.
-            Some((last, _)) if !is_after(value, *last) => {}
+            Some((last, _)) if !timestamps::is_before(*last, value) => {}
             _ => {
                 if self.values.len() == VALUES {
                     self.values.pop_front();
@@ -67,8 +68,8 @@ impl Turnaround {
     pub(crate) fn echoed(&mut self, now: Instant, echo: u32) -> Option<Duration> {
         // Nearly every echo is of the oldest value.
         let place = match self.values.front() {
-            Some((oldest, _)) if !is_after(echo, *oldest) => 0,
-            _ => self.values.partition_point(|(value, _)| is_after(echo, *value)),
+            Some((oldest, _)) if !timestamps::is_before(*oldest, echo) => 0,
+            _ => self.values.partition_point(|(value, _)| timestamps::is_before(*value, echo)),
         };
         let (_, feedback) = self.values.get(place).filter(|(value, _)| *value == echo)?;
         let feedback = *feedback;
@@ -98,11 +99,6 @@ impl Turnaround {
     pub(crate) fn least(&self) -> Option<Duration> {
         self.least
     }
-}
-
-/// True if `value` is later than `than`. Timestamps wrap (RFC 7323, section 5.2).
-fn is_after(value: u32, than: u32) -> bool {
-    value.wrapping_sub(than).cast_signed() > 0
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use super::state::{AckFact, DUP_THRESH, Delivered, Known, Phase};
 use super::undo::Covered;
 use crate::outstanding::{Segment, Sends};
 use crate::response_time::Feedback;
+use crate::timestamps;
 
 /// The largest window (RFC 7323, section 2.3).
 const WIDEST_WINDOW: i64 = 1 << 30;
@@ -175,7 +176,7 @@ impl Half {
     /// Measures the round trip of the newest acknowledged segment, and the distance from the
     /// preceding ACK.
     fn measure(&mut self, now: Instant, newest: &Segment, clean: bool, packet: &Meta, is_bare: bool) {
-        let echo = packet.options().timestamps().map(|(_, echo)| echo);
+        let echo = timestamps::echo(packet);
         let sent = if clean {
             Some(newest.first)
         } else {
@@ -203,8 +204,8 @@ impl Half {
     /// shows that it was not. Without timestamps an answer sooner than any round trip does.
     fn settle_doubt(&mut self, now: Instant, ack: i64, packet: &Meta) {
         let Some(doubt) = self.recovery.doubt.take_if(|doubt| ack > doubt.start) else { return };
-        let early = match (packet.options().timestamps(), doubt.timestamp) {
-            (Some((_, echo)), Some(own)) if echo != own => echo.wrapping_sub(own).cast_signed() < 0,
+        let early = match (timestamps::echo(packet), doubt.timestamp) {
+            (Some(echo), Some(own)) if echo != own => timestamps::is_before(echo, own),
             _ => self.rtt.least().is_some_and(|least| now.since(doubt.at) < least / 2),
         };
         if early {

@@ -10,6 +10,7 @@ use super::state::{DUP_THRESH, Old, Phase};
 use super::{HOST_SLACK, Half};
 use crate::cause::Cause;
 use crate::outstanding::{Segment, Sends};
+use crate::timestamps;
 use crate::trace::Kind;
 
 /// The longest tick of a clock of timestamps in use.
@@ -31,7 +32,7 @@ impl Half {
             return old;
         }
         let above = self.sent.at(end).map(|segment| segment.first);
-        let timestamp = packet.options().timestamps().map(|(value, _)| value);
+        let timestamp = timestamps::of(packet);
         for segment in self.sent.cut(start.max(self.stream.una), end) {
             if segment.sends == Sends::Never {
                 old.filled += segment.end - segment.start;
@@ -42,7 +43,8 @@ impl Half {
                 old = Old { seen: true, last, episode, ip_id, timestamp, ..old };
             }
             // The last transmission was captured before.
-            if segment.sends != Sends::Never && is_before(timestamp, segment.timestamp) {
+            let is_older = timestamp.zip(segment.timestamp).is_some_and(|(own, last)| timestamps::is_before(own, last));
+            if segment.sends != Sends::Never && is_older {
                 continue;
             }
             // The receiver held back the data above a hole, so no ACK of them measures a round trip.
@@ -67,7 +69,7 @@ impl Half {
             return Kind::New;
         }
         let reaction = self.reaction(opened);
-        let timestamp = packet.options().timestamps().map(|(value, _)| value);
+        let timestamp = timestamps::of(packet);
         if old.seen && self.is_copy(now, packet, old) {
             self.out.repeats.duplicated += 1;
             return Kind::Duplicate;
@@ -112,7 +114,7 @@ impl Half {
     /// Records a retransmission whose first transmission was lost before the capture.
     fn lost(&mut self, range: (i64, i64), packet: &Meta) {
         self.out.repeats.lost_before_capture += 1;
-        if let Some((own, _)) = packet.options().timestamps() {
+        if let Some(own) = timestamps::of(packet) {
             self.recent.fill(range, own);
         }
     }
@@ -123,7 +125,7 @@ impl Half {
         if old.ip_id.is_some() || packet.ip_id != 0 {
             return old.ip_id == NonZeroU16::new(packet.ip_id);
         }
-        let own = packet.options().timestamps().map(|(value, _)| value);
+        let own = timestamps::of(packet);
         // Before the first round trip only a timer retransmits.
         let least = self.rtt.least().map_or(LEAST, |_| self.whole());
         own.is_some() && own == old.timestamp && now.since(old.last) < least
@@ -138,20 +140,15 @@ impl Half {
     /// or because it is too early for a repair.
     fn is_late(&self, now: Instant, packet: &Meta, old: &Old, reaction: Duration) -> bool {
         let Some((seen, timestamp)) = old.above else { return false };
-        let own = packet.options().timestamps().map(|(value, _)| value);
+        let own = timestamps::of(packet);
         if let (Some(own), Some(other)) = (own, timestamp) {
             // A repair is sent a round trip after the data above the hole, and timestamps tick in less.
             if own != other || self.whole() > COARSEST_TICK {
-                return own.wrapping_sub(other).cast_signed() <= 0;
+                return !timestamps::is_before(other, own);
             }
         }
         // A repair needs the ACK of the data above the hole, and a path back.
         now.since(seen) < reaction.saturating_sub(HOST_SLACK).max(Duration::from_ms(1))
             && self.recovery.dup_acks < DUP_THRESH
     }
-}
-
-/// True for a timestamp that is earlier than the other (RFC 7323, section 5.2).
-fn is_before(own: Option<u32>, other: Option<u32>) -> bool {
-    own.zip(other).is_some_and(|(own, other)| own.wrapping_sub(other).cast_signed() < 0)
 }

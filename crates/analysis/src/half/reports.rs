@@ -70,7 +70,7 @@ impl Reports {
         found.map(|sent| sent.by_timeout = by_timeout).is_some()
     }
 
-    /// Without a report the retransmission of `start` at `at` is known to have been needless. None if that was
+    /// Without a report the retransmission of `start` at `at` is known to have been needless: nothing, if that was
     /// reported.
     pub(super) fn settle(&mut self, at: Instant, start: i64) -> Needless {
         let found = self.position(at, start).and_then(|place| self.unreported.remove(place));

@@ -14,6 +14,7 @@ use crate::limit::{Limit, Shares};
 use crate::ranges::Ranges;
 use crate::response_time::Turnaround;
 use crate::sender::AtSender;
+use crate::timestamps;
 use crate::trace::Data;
 
 /// Duplicate ACKs that indicate a loss (RFC 5681, section 3.2).
@@ -347,7 +348,7 @@ impl Recent {
     pub(super) fn take_overtaken(&mut self, (start, end): (i64, i64), own: u32) -> u64 {
         let before = self.filled.len();
         let is_of = |filled: &(i64, i64, u32)| filled.0 < end && start < filled.1;
-        self.filled.retain(|filled| !is_of(filled) || own.wrapping_sub(filled.2).cast_signed() >= 0);
+        self.filled.retain(|filled| !is_of(filled) || !timestamps::is_before(own, filled.2));
         (before - self.filled.len()) as u64
     }
 }

@@ -7,6 +7,7 @@
 //! F-RTO, and where retransmissions of an earlier repair are in flight, the first of them is the one to compare with.
 //! What follows is a repair of its own.
 
+use crate::timestamps;
 use lastmile_packet::Meta;
 
 /// What an ACK covers for the first time.
@@ -64,8 +65,8 @@ impl Undo {
 
     /// `heeds`: the sender uses SACK.
     pub(super) fn is_needless(&self, covered: Covered, packet: &Meta, heeds: bool) -> bool {
-        let echo = packet.options().timestamps().map(|(_, echo)| echo);
-        let is_earlier = echo.zip(self.first).is_some_and(|(echo, first)| echo.wrapping_sub(first).cast_signed() < 0);
+        let echo = timestamps::echo(packet);
+        let is_earlier = echo.zip(self.first).is_some_and(|(echo, first)| timestamps::is_before(echo, first));
         (covered.advanced && is_earlier) || (heeds && self.unreported == Some(0)) || (self.waits && covered.original)
     }
 }

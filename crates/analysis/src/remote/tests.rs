@@ -191,20 +191,26 @@ fn a_timeout_is_told_by_the_clock_of_the_sender() {
     }
 }
 
+/// Segments 0 to 9 with the identifications from 100 on, each after the ACK of the one before.
+fn ten_windows_of_one_segment() -> Talk {
+    let mut talk = Talk::open();
+    let mut echo = 60;
+    for number in 0..10 {
+        talk.id = 100 + number as u16;
+        talk.data((echo, echo + 20), number, if number == 0 { 20 } else { echo - 20 });
+        talk.ack(echo + 20, number + 1, &[]);
+        echo += 40;
+    }
+    talk
+}
+
 /// Windows of one segment. The first transmission of the last is lost: its place in the numbers of the packets is free.
 #[test]
 fn the_timer_of_a_segment_that_was_lost_before_the_capture_is_no_idle_application() {
     // RFC 6298 in Linux: a round trip of 40 ms and 200 ms. With SACK the first retransmission is a probe, whose answer
     // takes 40 ms. Without a free number the wait is the application's.
     for (lost, expected) in [(1, [20, 280]), (0, [260, 0])] {
-        let mut talk = Talk::open();
-        let mut echo = 60;
-        for number in 0..10 {
-            talk.id = 100 + number as u16;
-            talk.data((echo, echo + 20), number, if number == 0 { 20 } else { echo - 20 });
-            talk.ack(echo + 20, number + 1, &[]);
-            echo += 40;
-        }
+        let mut talk = ten_windows_of_one_segment();
         talk.id = 110 + lost;
         // The ACK of the segment before arrived at 440.
         talk.data((700, 720), 10, 440);
@@ -258,14 +264,7 @@ fn an_ack_in_a_queue_is_no_idle_application() {
 /// New data then show the hole, and no ACK reported a loss before.
 #[test]
 fn what_ends_a_silence_after_losses_before_the_capture_is_a_timeout() {
-    let mut talk = Talk::open();
-    let mut echo = 60;
-    for number in 0..10 {
-        talk.id = 100 + number as u16;
-        talk.data((echo, echo + 20), number, if number == 0 { 20 } else { echo - 20 });
-        talk.ack(echo + 20, number + 1, &[]);
-        echo += 40;
-    }
+    let mut talk = ten_windows_of_one_segment();
     // The ACK of segment 9 arrived at 460.
     talk.id = 131;
     talk.data((1_160, 1_180), 10, 440);

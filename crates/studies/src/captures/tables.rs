@@ -298,7 +298,8 @@ pub(super) fn one(analysed: &Analysed, document: &Document, wanted: usize, width
         let has_row = document.connections.iter().any(|row| row.connection == wanted && row.direction == name);
         let timeouts = direction.repeats.timeouts;
         if !has_row && timeouts > 0 {
-            let _ = writeln!(text, "{name}: no data, and {timeouts} timeouts of its SYN or FIN");
+            let plural = if timeouts == 1 { "" } else { "s" };
+            let _ = writeln!(text, "{name}: no data, and {timeouts} timeout{plural} of its SYN or FIN");
         }
     }
     for row in document.connections.iter().filter(|row| row.connection == wanted) {
