@@ -35,7 +35,7 @@ pub fn check<S: Send>(study: &Study<'_>, means: Means<'_>, attend: &mut Attend<'
     Ok(Checked { warnings, need })
 }
 
-/// Reads as many points as have every value of each key, up to [`MOST`] of them: errors of values are known before a
+/// Reads as many points as have every value of each key, up to a thousand of them: errors of values are known before a
 /// study has a folder.
 ///
 /// # Errors
