@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use hdrhistogram::Histogram;
 use lastmile_live::bump::{DirectionReport, HopReport};
 use lastmile_live::emulate::{Ended, Outcome};
 use lastmile_live::io::{Refusal, offload};
@@ -107,15 +106,15 @@ fn link(hop: &HopReport, spec: &Link, after: Duration) -> LinkOutcome {
     let rate = spec.hop.line.mean_rate(after);
     // Frames carry the class that the rules of a policy gave them.
     let classes = (0..).zip(&hop.class_waited).filter(|(_, waits)| !waits.is_empty());
-    let named = |(class, waits): (u16, &Histogram<u64>)| {
-        (spec.hop.queue.class_name(class).unwrap_or_else(|| class.to_string()), waits.into())
+    let named = |(class, waits): (u16, &outcome::Buckets)| {
+        (spec.hop.queue.class_name(class).unwrap_or_else(|| class.to_string()), waits.clone())
     };
     let begun = hop.line.wire_bytes.bits();
     LinkOutcome {
         stats: hop.line.clone(),
         wire_bits: rate.map_or(begun, |rate| begun.min(carried(rate, after))),
-        queue_delay_ns: (&hop.waited).into(),
-        ack_queue_delay_ns: (&hop.acks_waited).into(),
+        queue_delay_ns: hop.waited.clone(),
+        ack_queue_delay_ns: hop.acks_waited.clone(),
         class_queue_delay_ns: classes.map(named).collect(),
         max_backlog_packets: hop.most_queued.packets.as_u64(),
         max_backlog_bytes: hop.most_queued.bytes.as_u64(),
@@ -175,7 +174,7 @@ fn direction(report: &DirectionReport) -> Direction {
         segments: report.port.offloads.segments,
         not_cut: report.port.offloads.refused,
         refused: refused.filter(|(_, count)| *count > 0).collect(),
-        lateness_s: delay(&(&report.lateness).into()),
+        lateness_s: delay(&report.lateness),
     }
 }
 
