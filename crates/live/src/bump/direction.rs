@@ -371,7 +371,7 @@ pub(super) fn state<P: Packet>(line: &Line<P>, waits: &Waits, now: Instant) -> H
         line: line.stats().clone(),
         waited: waits.all.to(),
         acks_waited: waits.acks.to(),
-        class_waited: waits.classes.iter().map(|class| class.to()).collect(),
+        class_waited: waits.classes.iter().map(Buckets::to).collect(),
         class_queued,
         queue_counters: queue_counters(line),
     }

@@ -246,6 +246,3 @@ impl Fit {
         Self { log_likelihood, slope, slope_error: error / sxx.sqrt(), squares }
     }
 }
-
-#[cfg(test)]
-mod tests;
