@@ -217,6 +217,37 @@ impl<P, F: FnMut(Instant, P, DropReason)> DropSink<P> for F {
     }
 }
 
+/// Packets and their IP bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// IP bytes.
+    pub bytes: u64,
+}
+
+impl Count {
+    /// Counts one packet.
+    #[inline]
+    pub fn add(&mut self, packet: &impl Packet) {
+        self.packets += 1;
+        self.bytes += u64::from(packet.meta().ip_len);
+    }
+}
+
+impl core::ops::AddAssign for Count {
+    fn add_assign(&mut self, other: Self) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+    }
+}
+
+impl From<Backlog> for Count {
+    fn from(backlog: Backlog) -> Self {
+        Self { packets: backlog.packets.as_u64(), bytes: backlog.bytes.as_u64() }
+    }
+}
+
 /// Why a packet was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
@@ -293,6 +324,12 @@ impl DropReason {
             | Self::Unreachable
             | Self::BitError => false,
         }
+    }
+
+    /// True where a queue dropped the packet, so that it never took the wire.
+    #[must_use]
+    pub const fn is_of_queue(self) -> bool {
+        matches!(self, Self::Tail | Self::Head | Self::Aqm | Self::Policed)
     }
 
     /// The name of the reason in results.

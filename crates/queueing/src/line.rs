@@ -35,7 +35,8 @@ mod transmitter;
 
 use buffer::Buffer;
 pub use config::Config;
-pub use counted::{Count, Observer, Stats};
+pub use crate::discipline::Count;
+pub use counted::{Observer, Stats};
 use counted::{Counted, lost_or_spoilt};
 use impairments::Wire;
 use partly_sent::PartlySent;

@@ -38,7 +38,7 @@ pub use self::cells::{
 };
 pub use self::conservation::{Conservation, ConservedPackets};
 pub use self::document::{Document, Timing};
-pub use self::flow::{Flow, FlowLimits, FlowSetup, Shares, Transport};
+pub use self::flow::{Flow, FlowKind, FlowLimits, FlowSetup, Shares, Transport};
 pub use self::group::{Group, Spread};
 pub use self::link::{ClassDelay, Counter, Delay, Disorder, Link, LinkQueue};
 pub use self::phase::{Phase, PhaseFlow, PhaseLink, PhaseProbe};

@@ -113,7 +113,7 @@ impl Run<'_> {
             name: flow.name.clone(),
             direction: Arc::clone(&names.direction),
             setup: FlowSetup {
-                kind: Arc::clone(&names.kind),
+                kind: names.kind,
                 class: Arc::clone(&names.class),
                 tcp: names.tcp.clone(),
                 receive_window_bytes: shape.and_then(|shape| Some(shape.tcp?.window)),

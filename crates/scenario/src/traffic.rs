@@ -192,7 +192,7 @@ fn source(
         Form::Voice => {
             let (interval, size) =
                 (table.get("interval"), size(table, (CALL_PACKET + ip.more_than_ipv4(), ip), mtu_there(ends, around)));
-            Some(Source::Constant { interval: interval?, size: size?, kind: "voice" })
+            Some(Source::Constant { interval: interval?, size: size?, kind: lastmile_model::Steady::Voice })
         }
         Form::Blast => {
             let (rate, size) = (table.get::<SendRate>("rate"), size(table, (PACKET, ip), mtu_there(ends, around)));
@@ -202,7 +202,7 @@ fn source(
                 table.error("rate", message, None);
                 return None;
             };
-            Some(Source::Constant { interval, size, kind: "blast" })
+            Some(Source::Constant { interval, size, kind: lastmile_model::Steady::Blast })
         }
         Form::Web => {
             let http = apps::http(table)?;

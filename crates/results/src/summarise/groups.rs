@@ -4,26 +4,26 @@ use std::collections::BTreeMap;
 
 use crate::format::to_f64;
 use crate::goodput;
-use crate::schema::{Flow, Group, Spread};
+use crate::schema::{Flow, FlowKind, Group, Spread};
 
 /// The most names that a group lists.
 const WORST: usize = 5;
 
 /// The groups of `flows`, by direction and kind.
 pub(super) fn groups(flows: &[Flow]) -> Vec<Group> {
-    let mut by_kind: BTreeMap<(&str, &str), Vec<&Flow>> = BTreeMap::new();
+    let mut by_kind: BTreeMap<(&str, FlowKind), Vec<&Flow>> = BTreeMap::new();
     for flow in flows {
-        by_kind.entry((&flow.direction, &flow.setup.kind)).or_default().push(flow);
+        by_kind.entry((&flow.direction, flow.setup.kind)).or_default().push(flow);
     }
     by_kind.into_iter().map(|(of, flows)| group(of, flows)).collect()
 }
 
-fn group((direction, kind): (&str, &str), mut flows: Vec<&Flow>) -> Group {
+fn group((direction, kind): (&str, FlowKind), mut flows: Vec<&Flow>) -> Group {
     flows.sort_by(|a, b| a.goodput_bps.total_cmp(&b.goodput_bps));
     let goodputs: Vec<f64> = flows.iter().map(|flow| flow.goodput_bps).collect();
     Group {
         direction: direction.to_owned(),
-        kind: kind.to_owned(),
+        kind,
         flows: flows.len() as u64,
         goodput_bps: goodput::together(flows.iter().copied()),
         of_a_flow_bps: spread(&goodputs),
@@ -65,7 +65,7 @@ mod tests {
         let flow = |name: &str, direction: &str, goodput_bps: f64, retransmissions| Flow {
             name: name.into(),
             direction: direction.into(),
-            setup: FlowSetup { kind: "bulk".into(), ..FlowSetup::default() },
+            setup: FlowSetup::default(),
             bytes_delivered: goodput_bps as u64,
             goodput_bps,
             transport: Transport { retransmissions, ..Transport::default() },

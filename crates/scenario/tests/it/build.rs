@@ -272,12 +272,12 @@ fn sources_get_their_rates_and_intervals() {
     assert!(matches!(onoff.source, Source::OnOff { peak, .. } if peak == BitRate::from_kbit_per_s(400)));
     assert!(matches!(
         three.source,
-        Source::Constant { interval, kind: "blast", .. } if interval == Duration::from_ps(333_333_333_333)
+        Source::Constant { interval, kind: lastmile_model::Steady::Blast, .. } if interval == Duration::from_ps(333_333_333_333)
     ));
     assert!(matches!(eight.source, Source::Constant { interval, .. } if interval == Duration::from_ms(100)));
     assert!(matches!(
         voice.source,
-        Source::Constant { interval, size, kind: "voice" }
+        Source::Constant { interval, size, kind: lastmile_model::Steady::Voice }
             if interval == Duration::from_ms(20) && size == ByteCount::new(200)
     ));
     assert!(matches!(poisson.source, Source::Poisson { size, .. } if size == ByteCount::new(1500)));
