@@ -9,9 +9,9 @@ pub use lastmile_analysis::stream::Reception;
 use lastmile_atm::CellDrop;
 use lastmile_atm::contract::policer::Conformance;
 use lastmile_atm::network::{AbrStats, HopStats, LinkStats, NetworkStats, VcStats};
-use lastmile_queueing::{Count, DropReason};
 use lastmile_queueing::line::Stats as LineStats;
 use lastmile_queueing::meter::conditioner;
+use lastmile_queueing::{Count, DropReason};
 use lastmile_tcp::{LimitedTime, RoundTrips};
 use lastmile_units::{Duration, Instant};
 

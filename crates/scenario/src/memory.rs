@@ -133,7 +133,10 @@ fn undelivered(network: &Network, traffic: &Traffic) -> Option<(&'static str, u6
         let on_wire = carried_in(link, size, link.hop.line.delay).unwrap_or(u128::MAX);
         held += sent_in(link.hop.line.delay).min(on_wire).min(coming);
     }
-    Some((if kind == lastmile_model::Steady::Blast { "rate" } else { "interval" }, u64::try_from(held).unwrap_or(u64::MAX)))
+    Some((
+        if kind == lastmile_model::Steady::Blast { "rate" } else { "interval" },
+        u64::try_from(held).unwrap_or(u64::MAX),
+    ))
 }
 
 /// Packets of this size that a link sends in a span. `None`: sending takes no time.

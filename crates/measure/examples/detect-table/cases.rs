@@ -254,8 +254,7 @@ fn buffer_error(found: &Buffer, truth: Limit) -> Option<f64> {
 }
 
 fn buffer_covered(found: &Buffer, truth: Limit) -> Option<bool> {
-    let within =
-        |estimate: Estimate, truth: u64| estimate.low <= truth as f64 && truth as f64 <= estimate.high;
+    let within = |estimate: Estimate, truth: u64| estimate.low <= truth as f64 && truth as f64 <= estimate.high;
     match truth {
         Limit::Bytes(bytes) => Some(within(found.bytes, bytes.as_u64())),
         Limit::Packets(packets) => Some(within(found.packets, packets.as_u64())),

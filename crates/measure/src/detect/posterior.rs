@@ -8,6 +8,8 @@
 //! the harm of a pattern that cross traffic has hit. If even the best hypothesis leaves more scatter
 //! between patterns than within, the noise is scaled up until it does not (Birge 1932).
 
+use lastmile_analysis::quantiles::median;
+
 use super::hypothesis::Class;
 
 /// Degrees of freedom of the likelihood.
@@ -187,17 +189,6 @@ fn fit(class: &Class, segments: &[Segment], groups: &[Group], errors: &[f64], in
     (log_likelihood, location, weight_sum.recip().sqrt(), squares)
 }
 
-/// The median; 0 of none.
-pub(super) fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    match sorted.len() {
-        0 => 0.0,
-        count if count % 2 == 1 => sorted[count / 2],
-        count => f64::midpoint(sorted[count / 2 - 1], sorted[count / 2]),
-    }
-}
-
 /// Classes among which sizes are planned: the most probable ones.
 const PLANNED: usize = 60;
 
@@ -206,7 +197,13 @@ const PLANNED: usize = 60;
 /// Each choice takes the size with the largest expected evidence summed over pairs of classes. A
 /// pair weighs what its probabilities make it, less what earlier choices tell about it: so a size
 /// that halves the classes comes before one that excludes a single class.
-pub(crate) fn next_sizes(classes: &[Class], posterior: &Posterior, sizes: &[u16], noise: f64, count: usize) -> Vec<u16> {
+pub(crate) fn next_sizes(
+    classes: &[Class],
+    posterior: &Posterior,
+    sizes: &[u16],
+    noise: f64,
+    count: usize,
+) -> Vec<u16> {
     let mut likely: Vec<usize> = (0..classes.len()).filter(|&i| posterior.beliefs[i].probability > 1e-9).collect();
     likely.sort_by(|&a, &b| posterior.beliefs[b].probability.total_cmp(&posterior.beliefs[a].probability));
     likely.truncate(PLANNED);

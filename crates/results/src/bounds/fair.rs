@@ -110,7 +110,8 @@ fn kept_acks(network: &Network, outcome: &Outcome, traffic: usize) -> f64 {
     let counts = network.traffic.iter().map(|traffic| traffic.count as usize);
     let first: usize = counts.clone().take(traffic).sum();
     let own = first..first + counts.clone().nth(traffic).unwrap_or(0);
-    let lost = outcome.losses.iter().filter(|(loss, _)| own.contains(&loss.flow) && loss.back && loss.cause.is_of_queue());
+    let lost =
+        outcome.losses.iter().filter(|(loss, _)| own.contains(&loss.flow) && loss.back && loss.cause.is_of_queue());
     let lost: u64 = lost.map(|(_, count)| count).sum();
     if lost == 0 { 1.0 } else { format::to_f64(sent.saturating_sub(lost)) / format::to_f64(sent.max(lost)) }
 }

@@ -67,7 +67,11 @@ mod tests {
 
     #[test]
     fn the_worst_call_speaks_for_all_and_a_blast_for_none() {
-        let flows = vec![call(FlowKind::Voice, 90.0, 0.01, 0.2), call(FlowKind::Voice, 70.0, 0.0, 0.1), call(FlowKind::Blast, 10.0, 0.9, 2.0)];
+        let flows = vec![
+            call(FlowKind::Voice, 90.0, 0.01, 0.2),
+            call(FlowKind::Voice, 70.0, 0.0, 0.1),
+            call(FlowKind::Blast, 10.0, 0.9, 2.0),
+        ];
         let calls = Calls::of(&Summary { flows, ..Summary::default() });
         let expected = Calls {
             call_r_factor_min: Some(70.0),

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use lastmile_analysis::quantiles::nearest_rank;
+
 use crate::format::to_f64;
 use crate::goodput;
 use crate::schema::{Flow, FlowKind, Group, Spread};
@@ -34,7 +36,7 @@ fn group((direction, kind): (&str, FlowKind), mut flows: Vec<&Flow>) -> Group {
 
 /// The distribution of values in ascending order, at least one.
 fn spread(ascending: &[f64]) -> Spread {
-    let rank = |percent: usize| ascending[(ascending.len() * percent).div_ceil(100).max(1) - 1];
+    let rank = |percent: usize| nearest_rank(ascending, 10 * percent).unwrap_or_default();
     Spread {
         min: rank(0),
         p5: rank(5),
@@ -50,10 +52,9 @@ mod tests {
     use super::*;
     use crate::schema::{FlowSetup, Transport};
 
-    /// Nearest ranks: of 20 values the 5th percentile is the first, the 95th the 19th, the median
-    /// the tenth.
+    /// Nearest ranks of 20 values.
     #[test]
-    fn percentiles_are_nearest_ranks() {
+    fn a_spread_is_of_all_values() {
         let values: Vec<f64> = (1..=20).map(f64::from).collect();
         let expected = Spread { min: 1.0, p5: 1.0, p50: 10.0, p95: 19.0, max: 20.0, mean: 10.5 };
         assert_eq!(spread(&values), expected);

@@ -315,7 +315,11 @@ fn a_window_under_two_segments_is_told_to_wait_for_the_delayed_ack() {
 fn datagrams_take_their_rate_and_transfers_share_the_rest() {
     let mut network = one_download(10_000, 1_000, "ip", Spec::fifo(100), &large_windows());
     network.traffic[0].count = 3;
-    let voice = Source::Constant { interval: Duration::from_ms(4), size: ByteCount::new(500), kind: lastmile_model::Steady::Voice };
+    let voice = Source::Constant {
+        interval: Duration::from_ms(4),
+        size: ByteCount::new(500),
+        kind: lastmile_model::Steady::Voice,
+    };
     network.traffic.push(traffic("voice", 1, 0, voice));
     let flows = summary(&network).flows;
     assert_eq!(

@@ -151,7 +151,8 @@ mod tests {
 
     #[test]
     fn a_constant_source_sends_at_equal_intervals_from_its_start() {
-        let source = Source::Constant { interval: Duration::from_ms(20), size: SIZE, kind: lastmile_model::Steady::Voice };
+        let source =
+            Source::Constant { interval: Duration::from_ms(20), size: SIZE, kind: lastmile_model::Steady::Voice };
         assert_eq!(times(&source, 3), [0, 20, 40].map(Duration::from_ms));
     }
 

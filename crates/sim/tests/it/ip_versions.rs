@@ -35,7 +35,11 @@ fn packets(traffic: Traffic, ipv6: bool) -> BTreeSet<(bool, u8, u16)> {
 /// A size that the traffic states is that of the whole packet, so that IPv6 leaves less for the payload.
 #[test]
 fn datagrams_of_ipv6_have_headers_of_48_bytes_within_their_size() {
-    let constant = || Source::Constant { interval: Duration::from_ms(20), size: ByteCount::new(200), kind: lastmile_model::Steady::Voice };
+    let constant = || Source::Constant {
+        interval: Duration::from_ms(20),
+        size: ByteCount::new(200),
+        kind: lastmile_model::Steady::Voice,
+    };
     let ping = || Source::Ping { interval: Duration::from_ms(20), size: ByteCount::new(104), echo: Echo::Icmp };
     assert_eq!(packets(build::traffic("call", 0, 1, constant()), false), BTreeSet::from([(false, 28, 200)]));
     assert_eq!(packets(build::traffic("call", 0, 1, constant()), true), BTreeSet::from([(true, 48, 200)]));
