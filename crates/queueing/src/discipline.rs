@@ -50,9 +50,12 @@ pub trait Discipline<P: Packet> {
     /// The time at which `dequeue` may next return a packet: `now` or earlier means at once, `None`
     /// not before the next `enqueue`.
     ///
-    /// May change after every `enqueue` and `dequeue`. An early `dequeue` is harmless.
+    /// May change after every `enqueue` and `dequeue`. An early `dequeue` is harmless. A discipline that holds no
+    /// packet back is ready at once.
     #[must_use]
-    fn next_ready(&self, now: Instant) -> Option<Instant>;
+    fn next_ready(&self, now: Instant) -> Option<Instant> {
+        (self.backlog().packets != PacketCount::ZERO).then_some(now)
+    }
 
     /// Level of urgency of the packet that [`Discipline::dequeue`] would return now; `None` if none
     /// is ready. A lower number may interrupt the transmission of a higher one, on lines that allow
@@ -166,6 +169,15 @@ pub struct Counter<'a> {
 }
 
 impl Counter<'_> {
+    /// Shows counts of the root.
+    pub(crate) fn all(
+        kind: &'static str,
+        counts: impl IntoIterator<Item = (&'static str, u64)>,
+        visit: &mut dyn FnMut(Counter<'_>),
+    ) {
+        counts.into_iter().for_each(|(name, value)| visit(Counter { path: "", kind, name, value }));
+    }
+
     /// Shows the counters of `child`, with `key` prefixed to their paths.
     pub fn below<P: Packet>(key: &str, child: &(impl Discipline<P> + ?Sized), visit: &mut dyn FnMut(Counter<'_>)) {
         child.counters(&mut |counter| {
