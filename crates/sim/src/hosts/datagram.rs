@@ -4,7 +4,7 @@ use lastmile_packet::{FlowId, Meta, Protocol};
 use lastmile_queueing::random::Stream;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, Serialiser, WireBytes};
 
-use lastmile_model::{IpFields, Source};
+use lastmile_model::{IpFields, Source, Steady};
 
 use super::{DataCounts, datagram};
 
@@ -151,8 +151,7 @@ mod tests {
 
     #[test]
     fn a_constant_source_sends_at_equal_intervals_from_its_start() {
-        let source =
-            Source::Constant { interval: Duration::from_ms(20), size: SIZE, kind: lastmile_model::Steady::Voice };
+        let source = Source::Constant { interval: Duration::from_ms(20), size: SIZE, kind: Steady::Voice };
         assert_eq!(times(&source, 3), [0, 20, 40].map(Duration::from_ms));
     }
 
