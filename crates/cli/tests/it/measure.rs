@@ -39,7 +39,7 @@ pub(crate) const KEY: &str = "correct horse battery";
 pub(crate) struct Bench {
     // They end before their namespaces.
     serving: Running,
-    line: Running,
+    _line: Running,
     pub(crate) scratch: Scratch,
     pub(crate) client: Namespace,
     server: Namespace,
@@ -66,7 +66,7 @@ impl Bench {
         serve.env("LASTMILE_KEY", KEY).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut serving = Running(server.run(|| serve.spawn()).unwrap().unwrap());
         until_it_says("serving at", &mut BufReader::new(serving.stderr.as_mut().unwrap()));
-        Some(Self { scratch, client, server, line, serving })
+        Some(Self { serving, _line: line, scratch, client, server })
     }
 
     /// A measurement from the client's end, or a detection.

@@ -4,7 +4,7 @@ use lastmile_packet::{FlowId, Meta, Protocol};
 use lastmile_queueing::random::Stream;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, Serialiser, WireBytes};
 
-use lastmile_model::{IpFields, Source, Steady};
+use lastmile_model::{IpFields, Source};
 
 use super::{DataCounts, datagram};
 
@@ -137,6 +137,8 @@ impl Datagrams {
 
 #[cfg(test)]
 mod tests {
+    use lastmile_model::Steady;
+
     use super::*;
 
     const SIZE: ByteCount = ByteCount::new(1000);
