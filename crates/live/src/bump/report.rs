@@ -83,8 +83,8 @@ pub struct HopReport {
     pub waited: Buckets,
     /// The waits of pure ACKs alone.
     pub acks_waited: Buckets,
-    /// The waits by the class that rules gave the packet (its number), since the queue in force is there. Classes behind the last one that had a packet are left out; packets
-    /// that no rules saw are in none.
+    /// The waits by the class that rules gave the packet (its number), since the queue in force is there. Classes
+    /// behind the last one that had a packet are left out; packets that no rules saw are in none.
     pub class_waited: Vec<Buckets>,
     /// Packets that did not start at once, since the line was busy or the queue held them back:
     /// what tc(8) calls overlimits.

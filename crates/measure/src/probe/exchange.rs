@@ -99,7 +99,7 @@ pub(crate) fn passing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Errors of one packet, after which the socket works on: a signal, or an ICMP error that belongs to an earlier request.
+/// Errors of one packet, after which the socket works on: a signal, or an ICMP error of an earlier request.
 pub(crate) fn is_passing(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionRefused, HostUnreachable, Interrupted, NetworkUnreachable, TimedOut, WouldBlock};
     matches!(

@@ -1,4 +1,6 @@
-//! Detection over simulated lines, and measurements against the servers of others, with real packets between namespaces (`scripts/live-tests.sh`). A test
+//! Detection over simulated lines.
+//!
+//! Measurements against the servers of others, with real packets between namespaces (`scripts/live-tests.sh`). A test
 //! whose server is not installed prints so and passes.
 
 #![cfg(target_os = "linux")]
