@@ -1,7 +1,8 @@
 //! Values counted in buckets: mean and quantiles, to three significant digits as a rule.
 //!
 //! Published: the buckets of HdrHistogram (G. Tene, hdrhistogram.org). Each power of two is divided into
-//! `1 << DIVISION` buckets, and each value below `2 << DIVISION` has one. `DIVISION` is 10 for three digits, 7 for two, 4 for one.
+//! `1 << DIVISION` buckets, and each value below `2 << DIVISION` has one. `DIVISION` is 10 for three digits, 7 for two,
+//! 4 for one.
 //! Differs: a block of 256 buckets exists once a value falls into one of them. The crate `hdrhistogram` has an array
 //! from zero to the largest value: 140 kB for a delay of 80 ms, which a run of a thousand flows clears and reads two
 //! thousand times. The largest value is exact, and no result is larger. A property test compares all results with those
