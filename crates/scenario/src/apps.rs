@@ -47,7 +47,7 @@ pub(crate) static WEB: Section = Section {
             Kind::Choice(&["1.0", "1.1", "2", "3"]),
             "1.1",
             "Version of HTTP. A connection carries one object (1.0), object after object of a page (1.1), or all \
-             objects of a page at a time, over TCP (2) or QUIC (3). Only the simulator has \"3\".",
+             objects of a page at a time, over TCP (2) or QUIC (3).",
         ),
         Key::optional(
             "tls",

@@ -347,6 +347,16 @@ fn requests(own: &Table<'_>, preset: &Preset, interval: Duration) -> Option<Requ
     let most = own.optional("largest").or(preset.largest);
     let first = own.optional("first").or(preset.first);
     let backlog = own.optional("concatenation").unwrap_or(!preset.packet);
+    for key in ["largest", "first"] {
+        if !backlog && own.has(key) {
+            own.warning(key, format!("{}: not used; each request asks for one packet", own.path(key)), None);
+        }
+    }
+    if collisions == Ratio::ONE {
+        let message =
+            format!("{}: every request collides, so nothing is ever granted by request", own.path("collisions"));
+        own.warning("collisions", message, None);
+    }
     let many = own.optional_choice("outstanding", &[("one", false), ("many", true)]).unwrap_or(preset.many);
     Some(Requests {
         every: own.optional("request_every").unwrap_or(of_kind),
@@ -397,104 +407,4 @@ fn of(share: Ratio, span: Duration) -> Duration {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_preset_can_be_built() {
-        for preset in &PRESETS {
-            let text = format!(
-                "duration = \"1 s\"\n[access]\ndown = {{ rate = \"1 Mbit/s\" }}\n\
-                 up = {{ rate = \"1 Mbit/s\", grants = {:?} }}\n",
-                preset.name
-            );
-            let scenario = crate::Scenario::parse("f", &text, &[]).unwrap_or_else(|report| panic!("{report}"));
-            let up = scenario.network_ref().links.iter().find(|link| link.hop.name == "up").expect("a line");
-            assert!(up.hop.line.grants.is_some());
-        }
-        // The burst of the schema and of the mechanism.
-        assert_eq!(LARGEST_PACKET, WireBytes::new(1600));
-    }
-
-    fn errors(up: &str) -> String {
-        let text = format!("duration = \"1 s\"\n[access]\ndown = {{ rate = \"1 Mbit/s\" }}\nup = {{ {up} }}\n");
-        crate::Scenario::parse("f", &text, &[]).map(|_| ()).expect_err("it is wrong").to_string()
-    }
-
-    #[test]
-    fn what_cannot_work_is_refused_at_its_key() {
-        let unknown = errors("rate = \"1 Mbit/s\", grants = \"docsis\"");
-        assert!(unknown.contains("unknown grants \"docsis\"") && unknown.contains("docsis-3.1"), "{unknown}");
-        // One that is near a known one is near several.
-        let kind = errors("rate = \"1 Mbit/s\", grants = { kind = \"docsis-3.0\" }");
-        assert!(kind.contains("unknown kind \"docsis-3.0\""), "{kind}");
-        assert!(kind.contains(&format!("hint: known: {}", NAMES.join(", "))), "{kind}");
-        let pattern = errors("rate = \"1 Mbit/s\", grants = { kind = \"5g-tdd\", pattern = \"DDX\" }");
-        assert!(pattern.contains("access.up.grants.pattern: 'X' is no slot"), "{pattern}");
-        let never = errors("rate = \"1 Mbit/s\", grants = { kind = \"5g-tdd\", pattern = \"DDD\" }");
-        assert!(never.contains("grants.pattern: no slot of the pattern may be used"), "{never}");
-        let parts = errors(
-            "rate = \"1 Mbit/s\", grants = { kind = \"docsis-2.0\", fragmentation = false, outstanding = \"many\" }",
-        );
-        assert!(parts.contains("access.up.grants.fragmentation: without fragmentation"), "{parts}");
-        let trace = "trace = { steps = [{ at = \"0 s\", rate = \"1 Mbit/s\" }] }, grants = \"pon\"";
-        assert!(errors(trace).contains("grants with a trace"), "{}", errors(trace));
-    }
-
-    /// DOCSIS has 3044 bytes, which is more than a packet of 1600 bytes and 2 ms of 5 Mbit/s, 1250 bytes. 2 ms of 50
-    /// Mbit/s are 12 500 bytes; a round of DDDSU is 2.5 ms, in which 100 Mbit/s bring 31 250 bytes.
-    #[test]
-    fn a_bucket_holds_what_its_rate_brings_between_two_grants() {
-        let burst = |grants: &str| {
-            let text = format!(
-                "duration = \"1 s\"\n[access]\ndown = {{ rate = \"1 Mbit/s\" }}\n\
-                 up = {{ rate = \"1 Gbit/s\", grants = {{ {grants} }} }}\n"
-            );
-            let scenario = crate::Scenario::parse("f", &text, &[]).unwrap_or_else(|report| panic!("{report}"));
-            let up = scenario.network_ref().links.iter().find(|link| link.hop.name == "up").expect("a line").clone();
-            up.hop.line.grants.expect("grants").limits.iter().map(|limit| limit.burst.as_u64()).collect::<Vec<_>>()
-        };
-        assert_eq!(burst("kind = \"docsis-3.1\", sustained = \"5 Mbit/s\""), [3044]);
-        assert_eq!(burst("kind = \"docsis-3.1\", sustained = \"50 Mbit/s\", peak = \"100 Mbit/s\""), [14_100, 26_600]);
-        assert_eq!(burst("kind = \"5g-tdd\", sustained = \"100 Mbit/s\""), [32_850]);
-        assert_eq!(burst("kind = \"docsis-3.1\", sustained = \"50 Mbit/s\", burst = \"3044 wire bytes\""), [3044]);
-    }
-
-    /// 250 bytes in each millisecond are 2 Mbit/s.
-    #[test]
-    fn proactive_grants_beyond_the_rate_of_the_service_flow_are_told() {
-        let warnings = |grants: &str| {
-            let text = format!(
-                "duration = \"1 s\"\n[access]\ndown = {{ rate = \"1 Mbit/s\" }}\n\
-                 up = {{ rate = \"100 Mbit/s\", grants = {{ {grants} }} }}\n"
-            );
-            let scenario = crate::Scenario::parse("f", &text, &[]).unwrap_or_else(|report| panic!("{report}"));
-            scenario.warnings().to_string()
-        };
-        let told = warnings("kind = \"docsis-lld\", sustained = \"1 Mbit/s\"");
-        let expected = "access.up.grants.sustained: proactive grants bring 2 Mbit/s, more than 1 Mbit/s";
-        assert!(told.contains(expected), "{told}");
-        assert_eq!(warnings("kind = \"docsis-lld\", sustained = \"2 Mbit/s\""), "");
-        let peak = warnings("kind = \"docsis-lld\", peak = \"1 Mbit/s\"");
-        assert!(peak.contains("access.up.grants.peak: proactive grants bring"), "{peak}");
-    }
-
-    /// DOCSIS 1.1 and 2.0 concatenate and fragment; DOCSIS 1.0 does neither.
-    #[test]
-    fn modems_fragment_from_docsis_1_1_on() {
-        let fragments = PRESETS.map(|preset| (preset.name, preset.fragmentation));
-        let without: Vec<_> = fragments.iter().filter(|(_, fragments)| !fragments).map(|(name, _)| *name).collect();
-        assert_eq!(without, ["docsis-1.0"]);
-    }
-
-    /// 100 Mbit/s in 580 of 2500 us; a queue and k take the mean.
-    #[test]
-    fn the_rate_is_that_of_a_transmission() {
-        let text = "duration = \"1 s\"\n[access]\ndown = { rate = \"1 Mbit/s\" }\n\
-                    up = { rate = \"100 Mbit/s\", grants = { kind = \"5g-tdd\", special = \"16 %\" } }\n";
-        let scenario = crate::Scenario::parse("f", text, &[]).unwrap_or_else(|report| panic!("{report}"));
-        let up = scenario.network_ref().links.iter().find(|link| link.hop.name == "up").expect("a line");
-        assert_eq!(up.hop.line.rate, Some(BitRate::from_kbit_per_s(23_200)));
-        assert_eq!(up.hop.line.grants.as_ref().map(|grants| grants.rate), Some(BitRate::from_mbit_per_s(100)));
-    }
-}
+mod tests;

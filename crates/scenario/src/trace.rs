@@ -317,7 +317,10 @@ fn steps(table: &Table<'_>, base: Base) -> Option<Vec<Step>> {
         }
         let rate = if outage? { None } else { rate.or(base.rate) };
         if !outage? && rate.is_none() {
-            step.missing("rate");
+            // A rate that is there and cannot be read has its own error.
+            if !step.has("rate") {
+                step.missing("rate");
+            }
             return None;
         }
         let delay = step.optional("delay").unwrap_or(base.delay);

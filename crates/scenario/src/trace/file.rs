@@ -100,6 +100,7 @@ pub fn read(text: &str, base: Base, repeat: Option<Duration>, unit: Option<TimeU
 }
 
 fn read_any(text: &str, base: Base, repeat: Option<Duration>, unit: Option<TimeUnit>) -> Result<Content, String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let rows = || text.lines().enumerate().map(|(number, row)| (number + 1, row.trim()));
     let mut rows = rows().filter(|(_, row)| !row.is_empty() && !row.starts_with('#')).peekable();
     match rows.peek() {
@@ -234,6 +235,10 @@ fn step(row: &str, columns: &[Column], base: Base) -> Result<Step, String> {
     let (mut at, mut rate, mut delay, mut loss) = (None, base.rate, base.delay, base.loss);
     for (column, cell) in columns.iter().zip(cells) {
         match column {
+            Column::Rate if cell.is_empty() && base.rate.is_none() => {
+                return Err("no rate, and no rate beside the file".to_owned());
+            }
+            Column::Rate | Column::Delay | Column::Loss if cell.is_empty() => {}
             Column::At => at = Some(cell.parse::<Duration>().map_err(|error| error.to_string())?),
             Column::Rate if cell == "0" => rate = None,
             Column::Rate => rate = Some(cell.parse::<BitRate>().map_err(|error| error.to_string())?),

@@ -189,6 +189,21 @@ fn times_that_decrease_and_wrong_units_are_told() {
     assert!(error(&lines(1_000_000)).contains("are these microseconds?"), "{}", error(&lines(1_000_000)));
 }
 
+/// An empty cell leaves a value to the direction; a byte-order mark is none of the file's words.
+#[test]
+fn a_table_may_leave_values_out() {
+    let base = Base { rate: BitRate::from_bps(3_000_000), delay: Duration::from_ms(7), loss: Ratio::ZERO };
+    let text = "\u{feff}at,rate,delay,loss\n0 s,,,\n5 s,5 Mbit/s,,1 %\n6 s,0,1 ms,\n7 s,,,\n";
+    let (steps, _) = steps_of(&file::read(text, base, None, None).unwrap().trace);
+    let seen: Vec<_> = steps.iter().map(|step| (step.rate.map(BitRate::as_bps), step.delay.as_us())).collect();
+    let of_base = (Some(3_000_000), 7_000);
+    assert_eq!(seen, [of_base, (Some(5_000_000), 7_000), (None, 1_000), of_base]);
+    assert!(file::read("\u{feff}1\n2\n", BASE, None, None).is_ok());
+    let none = Base { rate: None, ..base };
+    let told = file::read("at,rate\n0 s,\n", none, None, None).expect_err("no rate");
+    assert_eq!(told, "line 2: no rate, and no rate beside the file");
+}
+
 /// The unit of a packet-delivery trace decides what its numbers are, however slow the line is then: 1504 bytes every
 /// 100 s are 120.32 bit/s.
 #[test]

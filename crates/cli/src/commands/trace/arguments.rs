@@ -1,5 +1,6 @@
 //! The command line of `lastmile trace`.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -193,6 +194,12 @@ impl LoadedPhase {
 pub(super) struct Prefix {
     address: IpAddr,
     bits: u32,
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.bits)
+    }
 }
 
 impl FromStr for Prefix {

@@ -120,7 +120,10 @@ fn of_capture(path: &Path, arguments: &Arguments, delay: Duration) -> Result<Tra
         Ok(())
     })?;
     let Some(last) = carried.iter().map(|(at, _)| *at).max() else {
-        return Err("no IP packet with a time that counts".to_owned());
+        return Err(match arguments.towards {
+            Some(towards) => format!("no IP packet with a time to {towards}"),
+            None => "no IP packet with a time".to_owned(),
+        });
     };
     // Whole intervals, so that the last one has its rate.
     let intervals = last.as_ps() / arguments.interval.as_ps() + 1;
