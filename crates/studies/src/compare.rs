@@ -181,8 +181,8 @@ impl Compared {
         table
     }
 
-    /// A sentence for each key whose values change no result of a flow, with the values that the others have then: a policy
-    /// replaces the queues of a line, whatever the file says of them.
+    /// A sentence for each key whose values change no result of a flow, with the values that the others have then: a
+    /// policy replaces the queues of a line, whatever the file says of them.
     #[must_use]
     pub fn without_effect(&self) -> Vec<String> {
         let mut sentences = Vec::new();

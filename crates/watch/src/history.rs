@@ -155,7 +155,11 @@ impl Resolution {
     }
 }
 
-/// The rows to read and the length of a span: the finest that give at most `points`, and that reach back as far as any.
+/// Rows of a path that are read for a span: raw ones of five hours, minutes of two weeks.
+const MOST_ROWS: i64 = 20_000;
+
+/// The rows to read and the length of a bin: the finest rows of which the span has few, and that reach back as far as
+/// any; bins of which there are at most `points`.
 fn grain(store: &Store, from_s: i64, to_s: i64, points: u32) -> Result<(Resolution, i64), Error> {
     let wanted = ((to_s - from_s).max(1) + i64::from(points) - 1) / i64::from(points.max(1));
     let all = [Resolution::Raw, Resolution::Minute, Resolution::Hour];
@@ -166,9 +170,9 @@ fn grain(store: &Store, from_s: i64, to_s: i64, points: u32) -> Result<(Resoluti
     // Rows begin with the first coarser row, or within it.
     let within = |own: i64, other: usize| oldest[other].is_none_or(|begin| own <= begin + all[other].step_s().max(60));
     let reaches = |index: usize| oldest[index].is_some_and(|own| (0..all.len()).all(|other| within(own, other)));
-    // Raw rows of more than some hours are many, and minutes say the same.
-    let coarsest =
-        all.into_iter().rev().find(|resolution| resolution.step_s() <= wanted.max(1)).unwrap_or(Resolution::Raw);
+    // The span alone decides, so that a terminal and a page read equal rows.
+    let few = |resolution: &Resolution| (to_s - from_s) / resolution.step_s() <= MOST_ROWS;
+    let coarsest = all.into_iter().find(few).unwrap_or(Resolution::Hour);
     let index = (0..all.len()).filter(|index| reaches(*index));
     let enough = index.clone().find(|index| all[*index].step_s() >= coarsest.step_s());
     let resolution = all[enough.or_else(|| index.clone().next_back()).unwrap_or(0)];

@@ -313,6 +313,24 @@ fn watch_goes_on_without_a_route_a_shaper_and_a_store_that_can_be_written() {
     assert!(events.iter().any(|event| event.starts_with("the store takes rows again after ")), "{events:#?}");
 }
 
+/// A link that is down for two seconds costs the pings of two seconds: 20 at 10 a second, and what is under way.
+#[test]
+#[ignore = "needs root: real packets"]
+fn watch_counts_an_outage_for_as_long_as_it_lasts() {
+    let Some(site) = Site::new() else { return };
+    let watcher = site.watch(&["--no-gateway", "127.0.0.1"]);
+    thread::sleep(Duration::from_secs(1));
+    let lo = |state: &str| ip(&format!("-n {} link set lo {state}", site.left.name()));
+    lo("down");
+    thread::sleep(Duration::from_secs(2));
+    lo("up");
+    thread::sleep(Duration::from_secs(3));
+    assert_eq!(watcher.stopped(), Some(0));
+    let document = site.document();
+    let lost = number(of(at(&document, "paths"), &[("target", "127.0.0.1")]), "total.lost");
+    assert!((15.0..=26.0).contains(&lost), "{lost} lost");
+}
+
 /// The unit gives no more capabilities, and the watcher's own limits leave it what it needs.
 #[test]
 #[ignore = "needs root: real packets"]

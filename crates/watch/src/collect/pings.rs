@@ -2,7 +2,8 @@
 //!
 //! Each path has a socket. A route may change and an address may go, and a connected socket keeps
 //! the address that it had: so a socket is opened anew when nothing was heard for `RENEW` or a
-//! request could not be sent, and the gateway is looked up again. Requests go out on a fixed grid, the paths one
+//! request could not be sent, and the gateway is looked up again. Where the new one cannot be opened, the old one goes
+//! on: after an outage of a link it sends again with the next request. Requests go out on a fixed grid, the paths one
 //! after another within an interval. A request without a reply after [`PATIENCE`] is lost.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -20,7 +21,7 @@ use crate::sample::{PATIENCE, Path};
 /// A socket that has heard nothing for this long is opened anew.
 const RENEW: Duration = Duration::from_secs(30);
 /// A socket that could not be opened, or could not send, is opened again after this time.
-const RETRY: Duration = Duration::from_secs(5);
+const RETRY: Duration = Duration::from_secs(1);
 
 /// A host to ping.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -264,10 +265,7 @@ impl Watched {
         };
         match opened {
             Ok(echo) => (self.echo, self.failed) = (Some(echo), false),
-            Err(why) => {
-                self.echo = None;
-                self.set_trouble(why);
-            }
+            Err(why) => self.set_trouble(why),
         }
     }
 
