@@ -69,7 +69,7 @@ mod tests {
     use crate::Summary;
     use crate::schema::{Phase, PhaseFlow};
 
-    /// A phase in which the transfer has this goodput beside `others`.
+    /// A phase in which the transfer has this goodput next to `others`.
     fn phase(name: &str, others: &[&str], goodput_bps: f64) -> Phase {
         let flow = PhaseFlow { name: "down".into(), offered: true, goodput_bps, ..PhaseFlow::default() };
         let traffic = others.iter().chain(&["down"]).map(|name| (*name).to_owned()).collect();

@@ -91,7 +91,7 @@ fn not(part: Formula) -> Formula {
     }
 }
 
-/// Makes formulas of conditions, and gathers what they need beside their lines.
+/// Makes formulas of conditions, and gathers what they need next to their lines.
 #[derive(Clone, Debug)]
 pub(super) struct Terms {
     memory: Memory,

@@ -95,7 +95,7 @@ impl Alone {
     }
 }
 
-/// The downloads of a run beside those of a run without other traffic.
+/// The downloads of a run next to those of a run without other traffic.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Baseline {
     /// Goodput of the bulk downloads as a share of what they have without other traffic in that time, with the same
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(bps(&alone, (5.0, 10.0)), None);
     }
 
-    /// Pages that come beside the download are no part of what it had alone.
+    /// Pages that come next to the download are no part of what it had alone.
     #[test]
     fn other_downloads_are_no_share() {
         let flow = |name: &str, goodput_bps| {

@@ -117,7 +117,7 @@ pub struct Conference {
     pub frozen_s: f64,
     /// The longest of them; `null` without any.
     pub freeze_max_s: Option<f64>,
-    /// The audio beside the video.
+    /// The audio that accompanies the video.
     pub audio: Datagrams,
 }
 

@@ -152,7 +152,7 @@ pub struct Class {
     pub queue: Option<Spec>,
 }
 
-/// A packet of at most `packet` bytes departs within `time`, beside that of the packet ahead.
+/// A packet of at most `packet` bytes departs within `time`, in addition to the time of the packet ahead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Promise {
     /// The time.

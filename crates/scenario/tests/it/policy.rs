@@ -123,7 +123,7 @@ const HFSC: &str = "[line]\nup = \"1 Mbit/s\"\ndown = \"10 Mbit/s\"\n\
     [[class]]\nname = \"default\"\nrate = \"390 kbit/s\"\n\
     [[rule]]\nclass = \"call\"\nmatch = { dscp = \"EF\" }\n";
 
-/// 1500 bytes in 20 ms are 600 kbit/s at first, beside which the default class may have 390 kbit/s of the line.
+/// 1500 bytes in 20 ms are 600 kbit/s at first, next to which the default class may have 390 kbit/s of the line.
 #[test]
 fn hfsc_guarantees_a_delay_that_the_rate_of_the_class_would_not() {
     let policy = Policy::parse("own.toml", HFSC, None).unwrap_or_else(|report| panic!("{report}"));
