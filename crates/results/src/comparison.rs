@@ -152,7 +152,8 @@ pub fn measured_phases(rows: &[Vec<Row>]) -> Vec<&str> {
     lines.filter(|phase| *phase != WHOLE_RUN).collect()
 }
 
-/// What the rows measure, as a sentence, and what has no phases if that is so.
+/// A sentence that names the phase, or the parts of the runs, that the rows measure. Where rows measure a phase, it
+/// also names the quantities that are of the whole run.
 #[must_use]
 pub fn about_the_rows(comparison: &Comparison, rows: &[Vec<Row>]) -> String {
     let places: Vec<String> = rows.iter().map(|runs| measured_where(runs)).collect();

@@ -118,7 +118,7 @@ impl Case<'_> {
         }
         let trip = self.round_trip("awaiting_ack");
         let trip = trip.map_or_else(String::new, |trip| format!("; {}", self.trip(&trip)));
-        // Nothing was sent again. Once data arrive the handshake is over, and their end and the FIN remain.
+        // Nothing was retransmitted. Once data arrive the handshake is over, and their end and the FIN remain.
         if self.retransmissions == 0 {
             let full = self.fullest(&self.shape.data_path);
             let full = full.map(|full| format!("{} ({} busy); ", full.words(), full.percent())).unwrap_or_default();
@@ -319,8 +319,8 @@ impl Case<'_> {
         Some(Trip { mean_s, rest_s: mean_s - explained_s, worst })
     }
 
-    /// The flow's own mean round trip of an octet. A receive window holds an octet until it is acknowledged, sent again
-    /// or not; a congestion window holds it for one of its transmissions.
+    /// The flow's own mean round trip of an octet. A receive window holds an octet until it is acknowledged,
+    /// retransmitted or not; a congestion window holds it for one of its transmissions.
     fn own_round_trip_s(&self, cause: &str) -> Option<f64> {
         if cause == "receive_window" { self.round_trips.in_flight_s() } else { self.round_trips.measured_s() }
     }

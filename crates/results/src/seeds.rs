@@ -41,8 +41,8 @@ pub struct Measure {
     pub runs: u64,
 }
 
-/// The mean of so many values, of so many seeds, with its interval: `81.6 Mbit/s ± 1.2 Mbit/s`, or
-/// `2.0 s ± 0.1 s (2 of 3)` where only some of the runs have the measure.
+/// A mean with its interval, `81.6 Mbit/s ± 1.2 Mbit/s`, or `2.0 s ± 0.1 s (2 of 3)` where only some of the runs have
+/// the measure.
 pub(crate) fn text((Mean { mean, ci95 }, values): (Mean, u64), seeds: usize, text: impl Fn(f64) -> String) -> String {
     let interval = ci95.map_or_else(String::new, |ci95| format!(" ± {}", text(ci95)));
     let some = if values < seeds as u64 { format!(" ({values} of {seeds})") } else { String::new() };

@@ -273,7 +273,7 @@ impl Report {
         &self.findings
     }
 
-    /// True with nothing to tell.
+    /// True without a finding.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.findings.is_empty()

@@ -1,8 +1,7 @@
 //! Open questions of a publication: a base case that is fixed for stated reasons, and the results of other answers.
 //!
-//! The base case is what the program reproduces with. Every other answer is tried one at a time and
-//! told next to each table, and [`Reproducible`] tries them together; neither ever changes the base
-//! case.
+//! The base case is the set of answers with which the program reproduces. Each other answer is tried alone and
+//! reported next to the table, and [`Reproducible`] tries them together; neither changes the base case.
 
 use crate::data::Table;
 use crate::reproduction::{RowResult, Sensitivity, TableResult};

@@ -115,10 +115,10 @@ struct Rounds {
     decaying: LinkedFifo<u16>,
 }
 
-/// What a turn of a queue yields.
+/// The result of one turn of a queue.
 enum Pulled<P> {
     Packet(P),
-    /// The AQM dropped a packet of these bytes, which are charged.
+    /// The AQM dropped a packet of this size, which is charged to the queue.
     Charged(WireBytes),
     /// The queue is empty.
     Nothing,

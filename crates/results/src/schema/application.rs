@@ -42,7 +42,7 @@ pub struct Video {
     pub stalled_share: Option<f64>,
     /// Mean bit rate of the segments.
     pub bit_rate_mean_bps: Option<f64>,
-    /// Segments with another bit rate than the one before.
+    /// Segments with another bit rate than the previous segment.
     pub switches: u64,
     /// The share of segments of each bit rate, in the order of the ladder.
     pub ladder: Vec<LadderStep>,

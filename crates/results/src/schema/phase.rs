@@ -44,7 +44,7 @@ impl Phase {
 pub struct PhaseFlow {
     /// Name of the flow.
     pub name: String,
-    /// True if it offered data in this phase; else only what it had offered before was sent again or arrived.
+    /// True if the flow offered data in this phase; else only earlier data arrived or were retransmitted.
     #[serde(default)]
     pub offered: bool,
     /// Payload delivered over the length of the phase.

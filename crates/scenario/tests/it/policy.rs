@@ -325,7 +325,7 @@ fn what_would_not_hold_is_said_with_its_numbers() {
     assert_eq!(headlines(alone.findings()), ["error: p.toml: missing key \"line\" at the top level"]);
 }
 
-/// Errors that do not follow from each other are told together, those of `[down]` too.
+/// Errors that do not follow from each other are reported together, those of `[down]` too.
 #[test]
 fn all_errors_of_a_policy_are_told_at_once() {
     let text = "[scheduler]\ndefault = \"nobody\"\n".to_owned()

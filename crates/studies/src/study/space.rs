@@ -220,8 +220,8 @@ impl Range {
         Ok(Self { kind, low: low_value, high: high_value, is_log })
     }
 
-    /// `count` values from one end to the other, in even steps; fewer if the range does not have so many, such as of
-    /// whole numbers. Each value is there once.
+    /// `count` values from one end to the other, in even steps; fewer if the range has fewer, such as one of whole
+    /// numbers. Each value is there once.
     #[must_use]
     pub fn steps(&self, count: usize) -> Vec<String> {
         #[expect(clippy::cast_precision_loss, reason = "counts of values")]
@@ -381,7 +381,7 @@ mod tests {
         assert!(pairs.clone().times(&pairs).is_err());
     }
 
-    /// Nine values from 128 kbit/s to 2 Mbit/s: each is the eighth root of 15.625 times the one before, 1.4101.
+    /// Nine values from 128 kbit/s to 2 Mbit/s: each is the eighth root of 15.625 times the previous one, 1.4101.
     #[test]
     fn even_ratios_go_from_one_end_to_the_other() {
         let steps = Range::new("128 kbit/s", "2 Mbit/s", true).unwrap().steps(9);

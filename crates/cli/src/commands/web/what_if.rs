@@ -32,7 +32,7 @@ pub(in crate::commands) const OPEN_LOOP: &str = "Open loop: packets arrive at th
      Real senders would react to other delays and losses: a faster sender is not seen here, and a dropped packet is \
      not retransmitted.";
 
-/// What an open loop tells.
+/// The meaning of an open loop, in words.
 pub(in crate::commands) const TRUST: &str = "Compare queueing delay and drops of traffic that does not adapt (calls, \
      games, DNS) with confidence; take bulk transfers as a sign of the direction.";
 
