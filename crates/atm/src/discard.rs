@@ -78,7 +78,7 @@ pub enum Scheme {
 pub struct Discard {
     /// The frames to drop.
     pub scheme: Scheme,
-    /// Their last cells.
+    /// The treatment of the last cells of frames that are dropped.
     pub last_cell: LastCell,
     /// The cells that thresholds of the scheme count.
     pub measure: Measure,

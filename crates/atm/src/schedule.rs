@@ -81,7 +81,7 @@ impl Schedule {
         Some((turn.queue, self.turns.len() == 1))
     }
 
-    /// That queue sent `cells` cells in a row. `empty`: it has no more.
+    /// Records that the queue of the current turn sent `cells` cells in a row. `empty`: the queue has no more.
     #[inline]
     pub(crate) fn served(&mut self, cells: u32, empty: bool) {
         let Some(mut first) = self.turns.peek_mut() else { return };

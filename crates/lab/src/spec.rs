@@ -81,7 +81,7 @@ impl End {
 pub struct Flow {
     /// Name, unique.
     pub name: String,
-    /// Which host its data comes from.
+    /// The host that sends the data.
     pub from: End,
     /// When it starts.
     pub start: Instant,
@@ -137,7 +137,7 @@ pub struct TransferPlan {
     pub bytes: Option<u64>,
     /// Bytes that the receiver sends first.
     pub request: u64,
-    /// Which host opens the connection.
+    /// The host that opens the connection.
     pub opener: End,
     /// Port of the host that opens.
     pub opener_port: u16,
@@ -166,7 +166,7 @@ pub struct QuicPlan {
     pub bytes: Option<u64>,
     /// Bytes that the receiver sends first.
     pub request: u64,
-    /// Which host opens the connection.
+    /// The host that opens the connection.
     pub opener: End,
     /// Port of the host that opens.
     pub opener_port: u16,

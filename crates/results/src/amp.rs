@@ -34,7 +34,7 @@ pub enum Limited {
 pub struct Measured {
     /// Name of the flow.
     pub name: String,
-    /// Its direction.
+    /// The direction of the measured flow.
     pub direction: String,
     /// A: ACKs that reached the sender, a second of the flow's life.
     pub acks_per_s: f64,

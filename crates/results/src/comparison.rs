@@ -295,9 +295,9 @@ impl RoundTrips {
 pub struct Measured {
     /// The part of the run.
     pub phase: String,
-    /// Its start.
+    /// The start of the measured phase.
     pub phase_from_s: f64,
-    /// Its end.
+    /// The end of the measured phase.
     pub phase_to_s: f64,
     /// Goodput of all downloads; `None` for a run over a network without an access line.
     pub download_bps: Option<f64>,

@@ -47,7 +47,7 @@ pub(crate) struct UnderWay {
 }
 
 impl Interval {
-    /// Its length in seconds.
+    /// The length of the interval in seconds.
     pub(crate) fn length_s(&self) -> f64 {
         self.to.since(self.from).as_secs_f64()
     }

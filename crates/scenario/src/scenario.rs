@@ -170,7 +170,7 @@ impl Scenario {
         Ok(Self { warnings: report, ..scenario })
     }
 
-    /// Its name in results.
+    /// The name of the scenario in results.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

@@ -10,7 +10,7 @@ pub(crate) struct Section {
     pub(crate) heading: &'static str,
     /// The subject of the table. Markdown.
     pub(crate) about: &'static str,
-    /// Its keys, in the order of the reference.
+    /// The keys of the section, in the order of the reference.
     pub(crate) keys: &'static [Key],
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Key {
     pub(crate) min: Option<&'static str>,
     /// Largest value, written as in a file.
     pub(crate) max: Option<&'static str>,
-    /// Its meaning. Markdown, one line.
+    /// The meaning of the key. Markdown, one line.
     pub(crate) doc: &'static str,
 }
 

@@ -11,20 +11,20 @@ use crate::discard::CellDrop;
 pub struct Departure {
     /// Arrival of its last cell, or loss of its last cell inside the network.
     pub at: Instant,
-    /// Its VC.
+    /// The VC of the packet.
     pub vc: VcId,
     /// The `packet` of its offer.
     pub packet: u64,
-    /// Its size.
+    /// The size of the packet.
     pub bytes: ByteCount,
-    /// Its fate.
+    /// The fate of the packet.
     pub fate: Fate,
 }
 
 /// The fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// Its frame arrived whole.
+    /// The frame arrived whole.
     Whole,
     /// A cell was dropped, the first one for this reason; or the source had no space for the packet.
     Dropped(CellDrop),

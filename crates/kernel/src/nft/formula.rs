@@ -26,7 +26,7 @@ pub(super) enum Formula {
     True,
     False,
     Plain(Conjunction),
-    /// These bits of the mark are set, or not.
+    /// True if this bit of the mark is set, or if it is not set.
     Bit {
         bit: u32,
         set: bool,

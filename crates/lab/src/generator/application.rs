@@ -57,7 +57,7 @@ impl Owner {
         [self.application.next_wake(), timers].into_iter().flatten().min()
     }
 
-    /// It begins.
+    /// Begins the application.
     pub(super) fn begin(&mut self, now: Instant, hosts: &Hosts<'_>) -> Result<(), Error> {
         self.decide(now);
         self.carry_out(now, hosts)

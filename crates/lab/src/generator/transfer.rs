@@ -140,7 +140,7 @@ impl Transfer {
         }
     }
 
-    /// It closes when all that was asked for is sent.
+    /// Closes the connection when every requested byte is sent.
     pub(super) fn hang_up(&mut self) {
         self.sender.hang_up();
     }

@@ -273,7 +273,7 @@ impl fmt::Display for Prefix {
 pub struct Pattern {
     /// The bytes; at least one.
     pub bytes: Vec<u8>,
-    /// Their offset from the first payload byte; `None`: anywhere in the first [`Pattern::LOOKED_AT`].
+    /// The offset of the bytes from the first payload byte; `None`: anywhere in the first [`Pattern::LOOKED_AT`].
     pub at: Option<u16>,
 }
 

@@ -139,7 +139,7 @@ impl Proactive {
 pub struct Bucket {
     /// Rate of tokens.
     pub rate: BitRate,
-    /// Its capacity; at least [`LARGEST_PACKET`].
+    /// The capacity of the bucket; at least [`LARGEST_PACKET`].
     pub burst: WireBytes,
 }
 

@@ -67,7 +67,7 @@ impl Impairments {
     }
 }
 
-/// Which packets overtake others.
+/// The rule by which packets overtake others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reorder {
     /// A packet overtakes an earlier one if its drawn delay is shorter by more than the time between the two.

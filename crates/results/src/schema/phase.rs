@@ -32,7 +32,7 @@ impl Phase {
         self.name == other.name && self.traffic == other.traffic
     }
 
-    /// Its length in seconds.
+    /// The length of the phase in seconds.
     #[must_use]
     pub fn length_s(&self) -> f64 {
         self.to_s - self.from_s

@@ -152,7 +152,7 @@ pub(crate) struct Service {
     pub(crate) weight: u16,
     pub(crate) shape: Option<BitRate>,
     pub(crate) low_priority: bool,
-    /// Its sources send at the rate that the network allows.
+    /// ABR: the sources send at the rate that the network allows.
     pub(crate) abr: Option<Abr>,
 }
 

@@ -49,13 +49,13 @@ pub(crate) struct Data {
 /// The effect of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Arrival {
-    /// It began at or before the next expected octet and carried new ones.
+    /// The segment began at or before the next expected octet and carried new ones.
     InOrder,
-    /// It lies ahead of the next expected octet.
+    /// The segment lies ahead of the next expected octet.
     OutOfOrder,
-    /// It carried no new octets.
+    /// The segment carried no new octets.
     Duplicate,
-    /// It lies beyond the window.
+    /// The segment lies beyond the window.
     Refused,
 }
 

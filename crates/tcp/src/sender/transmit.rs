@@ -19,9 +19,9 @@ use crate::{Config, Limit};
 pub(crate) struct Plan {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    /// It is a retransmission.
+    /// True if the segment is a retransmission.
     pub(crate) again: bool,
-    /// It is an octet beyond the peer's shut window.
+    /// True if the segment is an octet beyond the peer's shut window.
     pub(crate) probe: bool,
 }
 

@@ -24,7 +24,7 @@ use super::settings::{Settings, lab_span};
 pub(super) struct Zero(StdInstant);
 
 impl Zero {
-    /// It is `now` by the lab's clock.
+    /// The zero of a clock at which the lab's clock shows `now`.
     pub(super) fn new(now: Instant) -> Self {
         Self(StdInstant::now() - std_span(now.since(Instant::ZERO)))
     }

@@ -44,7 +44,7 @@ pub(super) fn lab_span(span: Duration) -> Span {
 }
 
 impl Settings {
-    /// Those of `quic`, with a new key.
+    /// The settings of both ends for the scenario's `quic`, with a new key.
     pub(super) fn new(quic: &Config) -> Result<Self, Error> {
         let mut endpoint = EndpointConfig::default();
         let length = usize::from(quic.connection_id);

@@ -116,7 +116,7 @@ pub(super) struct QueuedAck {
     pub(super) traffic_class: u8,
     /// The bit of the published table: true while newer ACKs may be merged into this one.
     pub(super) open: bool,
-    /// It repeats the number of the ACK before it.
+    /// True if the ACK repeats the number of the previous one.
     pub(super) is_duplicate: bool,
     pub(super) newest: AckFields,
     pub(super) suppressed: Suppressed,

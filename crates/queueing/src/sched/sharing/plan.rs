@@ -37,7 +37,7 @@ pub(crate) struct Slack {
 pub(crate) struct Plan {
     /// The number of the class in a configuration. `None`: no number, and no counters.
     pub(crate) index: Option<u32>,
-    /// Its parent, by position in the list of plans.
+    /// The parent of the class, as a position in the list of plans.
     pub(crate) parent: Option<usize>,
     pub(crate) own: Own,
     pub(crate) ceil: Option<Tokens>,

@@ -66,7 +66,7 @@ pub(super) struct Display {
     latest: Option<Instant>,
     gaps: VecDeque<Duration>,
     pub(super) freezes: Vec<Duration>,
-    /// Their starts.
+    /// The starts of the freezes.
     pub(super) frozen_at: Vec<Instant>,
     pub(super) shown: u64,
     /// When the frame to show next was first known to be incomplete.

@@ -28,7 +28,7 @@ pub(super) enum Verdict {
     Nothing,
     /// A policer was found.
     Policed,
-    /// Its rate has held for long enough.
+    /// The rate of the policer has held for long enough.
     Probe,
 }
 
