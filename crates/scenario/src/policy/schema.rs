@@ -93,7 +93,7 @@ const DELAY: Key = Key::optional(
     "delay",
     Kind::Time,
     "as its rate gives",
-    "Time within which a packet departs after a pause, in addition to that of the packet ahead, whatever the rate; only \
+    "Time within which a packet departs after a pause, added to that of the packet ahead, whatever the rate; only \
      with `hfsc`. The packet is an ACK in `[ack]`, else one of `packet`.",
 );
 

@@ -251,7 +251,7 @@ fn clocks(both: &BothEnds) -> String {
         _ => {
             let why = both.clocks_not_compared.as_deref().unwrap_or_default();
             if both.directions.iter().all(|way| way.delay_min_s.is_none()) {
-                let _ = write!(text, "{why}, so that no delays are reported.");
+                let _ = write!(text, "{why}, so no delays are reported.");
                 return text;
             }
             let _ = write!(text, "{why}, so that delays are relative to the fastest");
@@ -325,7 +325,7 @@ mod tests {
         let apart = BothEnds { clocks_not_compared: Some(not_compared(NoClock::Drift(0.065))), ..both(None, None) };
         assert_eq!(
             clocks(&apart),
-            "Clocks: they seem to drift by +65000 ppm, and clocks drift by 1000 at most, so that no delays are reported."
+            "Clocks: they seem to drift by +65000 ppm, and clocks drift by 1000 at most, so no delays are reported."
         );
         let mut one = both(None, None);
         one.directions[0].delay_min_s = Some(0.0);
