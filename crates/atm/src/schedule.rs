@@ -57,7 +57,7 @@ impl Schedule {
         Self { shares, clocks: vec![0; levels], turns: BinaryHeap::new() }
     }
 
-    /// Cells pass an idle port: none of them waits.
+    /// Records cells that pass an idle port without a wait.
     #[inline]
     pub(crate) fn pass(&mut self, queue: u16, cells: u16) {
         let share = &mut self.shares[queue as usize];

@@ -188,7 +188,7 @@ pub struct Game {
 /// Datagrams of one direction of a game.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Datagrams {
-    /// Time between two of them.
+    /// Time between two datagrams.
     pub interval: Spread<Duration>,
     /// IP bytes.
     pub size: Spread<ByteCount>,

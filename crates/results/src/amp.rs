@@ -25,7 +25,7 @@ pub enum Limited {
     Forward,
     /// A: a link that its ACKs cross was full.
     Acks,
-    /// Neither: a window, a round trip, losses or its source.
+    /// Another limit than ACKs and the link: a window, a round trip, losses or the source.
     Neither,
 }
 

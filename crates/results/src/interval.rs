@@ -40,7 +40,7 @@ pub(crate) struct Interval {
 pub(crate) struct UnderWay {
     /// Sent before the interval, and not delivered before it.
     pub(crate) undelivered: u64,
-    /// The part of them that the receiver held: out of order, or not read yet.
+    /// The part of the undelivered data that the receiver held: out of order, or not read yet.
     pub(crate) held: u64,
     /// Sent and not acknowledged at the end.
     pub(crate) unacknowledged: u64,

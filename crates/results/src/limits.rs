@@ -207,8 +207,8 @@ impl Case<'_> {
         }
     }
 
-    /// What a sender of QUIC could do about ACKs that fill their path, since no middlebox can: fewer ACKs than there
-    /// are, if they allow more than there is.
+    /// A remedy of a QUIC sender for ACKs that fill their path, since no middlebox can thin them: a request for fewer
+    /// ACKs, if that allows a higher goodput.
     fn remedy(&self) -> Option<String> {
         let allowed = self.shape.by_ratio(self.network, &RATIOS, (self.interval.from, self.interval.to))?;
         let (packets_per_ack, goodput_bps) = self.reached;
@@ -238,7 +238,7 @@ impl Case<'_> {
         if count == 1 { format!("1 {unit} retransmitted") } else { format!("{count} {unit}s retransmitted") }
     }
 
-    /// Its sender paces by a model of the path, such as BBR.
+    /// True if the flow's sender paces by a model of the path, such as BBR.
     fn is_model(&self) -> bool {
         match &self.network.traffic[self.traffic].source {
             Source::Bulk { sender, .. } => sender.variant.measures_rates(),

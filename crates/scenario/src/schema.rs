@@ -85,7 +85,7 @@ pub(crate) enum Kind {
     Limit,
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// A table, or a list of them, described under this heading.
+    /// A table, or a list of tables, described under this heading.
     Table(&'static str),
     Tables(&'static str),
     /// Something else: in words, and the forms of its values.

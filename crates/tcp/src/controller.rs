@@ -87,7 +87,7 @@ struct Current {
     grows: u64,
     /// One past the highest octet that it delivers.
     highest: u64,
-    /// It delivers a packet sent after the last reduction.
+    /// True if the ACK delivers a packet sent after the last reduction.
     ends_recovery: bool,
 }
 

@@ -116,7 +116,7 @@ impl Frames {
         *lost = Some(lost.map_or((at, reason), |before| before.min((at, reason))));
     }
 
-    /// Cells of a frame end, the last of them at `at`. `whole`: all cells of the frame have arrived.
+    /// Records cells of a frame that end, the last one at `at`. `whole`: all cells of the frame have arrived.
     #[inline]
     pub(crate) fn end_cells(&mut self, slot: u32, cells: u16, at: Instant, whole: bool) {
         let frame = &mut self.slots[slot as usize];

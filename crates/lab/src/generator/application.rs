@@ -25,7 +25,7 @@ pub(super) struct Owner {
     connections: BTreeMap<u32, Connection>,
     opened: u32,
     failed: u64,
-    /// Of the connections that are gone.
+    /// The totals of the connections that are closed.
     totals: FlowOutcome,
 }
 

@@ -28,7 +28,7 @@ use self::sender::Sender;
 /// A transfer, both ends of it.
 pub(super) struct Transfer {
     plan: TransferPlan,
-    /// It is the sender that opens.
+    /// True if the sender opens the connection.
     sender_opens: bool,
     far: SocketAddr,
     begun: Option<Instant>,

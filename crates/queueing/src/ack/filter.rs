@@ -115,7 +115,7 @@ enum Chain {
 /// Effect of an arriving packet on the queued ACKs of its flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {
-    /// None, and it will not be removed.
+    /// The packet has no effect, and will not be removed.
     NoEffect,
     /// The packet protects the ACK that it repeats, and itself.
     Protects,
@@ -126,7 +126,7 @@ enum Verdict {
 /// The queued pure ACKs of one flow.
 #[derive(Clone, Debug)]
 struct Flow {
-    /// Their number, protected ones included.
+    /// The number of queued ACKs, protected ones included.
     queued: u32,
     newest: Newest,
     /// The chain of removable ACKs: its oldest and its newest.

@@ -56,7 +56,7 @@ struct Flow<P> {
     /// Tags of flows that share the queue for lack of their own.
     guests: Vec<u64>,
     state: QueueState,
-    /// Its position in the list of its state.
+    /// The position of the queue in the list of its state.
     position: Option<Handle>,
     /// Bytes on the wire that it may send in this round.
     deficit: i64,

@@ -68,7 +68,7 @@ pub enum Match {
     /// when it is empty. In [`Match::All`] it is evaluated last, so that it counts packets that the
     /// other conditions match.
     NewConnections {
-        /// Which side of the limit.
+        /// The side of the limit that matches.
         bound: Bound,
         /// Connections; not zero.
         count: u32,
@@ -184,7 +184,7 @@ pub enum End {
     Source,
     /// The destination.
     Destination,
-    /// Either of them, or both.
+    /// Source, destination, or both.
     Either,
 }
 

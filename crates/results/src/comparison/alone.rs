@@ -71,8 +71,8 @@ impl Alone {
         }
     }
 
-    /// What the downloads have between two times: the mean over the phases between, or that of the whole run. The time
-    /// after the end of the last download does not count. `None` if the downloads had no part of that time.
+    /// The goodput of the downloads between two times: the mean over the phases between, or that of the whole run. The
+    /// time after the end of the last download does not count. `None` if the downloads had no part of that time.
     fn part(&self, (from_s, to_s): (f64, f64)) -> Option<Part> {
         if self.phases.is_empty() || (from_s <= 0.0 && to_s >= self.duration_s) {
             return Some(self.whole);

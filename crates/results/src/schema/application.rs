@@ -36,7 +36,7 @@ pub struct Video {
     pub stalls: u64,
     /// The total time of the stalls.
     pub stalled_s: f64,
-    /// The longest of them; `null` without any.
+    /// The longest stall; `null` without any.
     pub stall_max_s: Option<f64>,
     /// The share of stalls in the time from the first picture on.
     pub stalled_share: Option<f64>,
@@ -115,7 +115,7 @@ pub struct Conference {
     pub freezes: u64,
     /// The total time of the freezes.
     pub frozen_s: f64,
-    /// The longest of them; `null` without any.
+    /// The longest freeze; `null` without any.
     pub freeze_max_s: Option<f64>,
     /// The audio that accompanies the video.
     pub audio: Datagrams,

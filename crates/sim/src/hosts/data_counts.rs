@@ -13,7 +13,7 @@ pub struct DataCounts {
     pub received: u64,
     /// Payload of the delivered packets.
     pub bytes_delivered: u64,
-    /// The first and the latest of them.
+    /// The first and the latest delivery.
     pub deliveries: Option<Deliveries>,
     seen: Seen,
 }

@@ -232,7 +232,7 @@ pub(super) fn text(both: &BothEnds, first: &str, width: u16) -> String {
     format!("\n{text}")
 }
 
-/// What the clocks of the captures let the delays say. Counts of packets do not depend on them.
+/// A sentence on the clocks of the captures, and the accuracy of delays that follows from them.
 fn clocks(both: &BothEnds) -> String {
     let mut text = "Clocks: ".to_owned();
     match (both.clock_ahead_s, both.clock_error_s, both.clock_drift_ppm) {

@@ -308,7 +308,7 @@ fn rounded(value: f64, digits: i32) -> f64 {
     format!("{rounded:.12}").parse().unwrap_or(rounded)
 }
 
-/// What a value stands for: a quantity in its base unit, whatever unit it is written in, or its text.
+/// The meaning of a value: a quantity in its base unit, whatever unit it is written in, or its text.
 pub(super) fn meaning(text: &str) -> String {
     let number = || text.trim().parse::<f64>().ok().map(|number| number.to_string());
     let rate = || text.parse::<BitRate>().ok().map(|rate| format!("{} bit/s", rate.as_bps()));

@@ -25,7 +25,7 @@ use crate::error::Error;
 
 use super::observed::{Factory, Flight};
 
-/// What both ends of a connection are made of.
+/// The configuration of both ends of a connection.
 pub(super) struct Settings {
     quic: Config,
     pub(super) endpoint: Arc<EndpointConfig>,

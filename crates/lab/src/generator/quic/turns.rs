@@ -28,7 +28,7 @@ pub(in super::super) struct Turns {
     zero: Zero,
     asker: Peer,
     answerer: Peer,
-    /// It is the end of the data that asks.
+    /// True if the end that sends the data is the one that asks.
     sender_asks: bool,
     /// The flight of the end of the data.
     flight: Flight,
@@ -39,7 +39,7 @@ pub(in super::super) struct Turns {
     seen: usize,
     /// Payload bytes that have come in the direction of the data.
     delivered: u64,
-    /// It closes after the turns that were asked for.
+    /// True if the connection closes after the turns that were asked for.
     hangs_up: bool,
     /// The end that asks has closed it. The other end learns of that, or later by a reset.
     closed: bool,

@@ -29,7 +29,7 @@ pub(super) struct Receiver {
     to_ask: u64,
     /// Bytes of all data that was asked for; `None` for as many as there is time for.
     expected: Option<u64>,
-    /// It has read the end of the stream.
+    /// The time at which the receiver read the end of the stream.
     over: Option<Instant>,
     /// The deliveries, in the fields that they have in an outcome.
     received: FlowOutcome,

@@ -92,8 +92,7 @@ impl Table {
 pub(super) struct Record {
     pub(super) newest: Newest,
     pub(super) last: QueuedAck,
-    /// Those before the last, all closed. Empty unless other packets are queued between ACKs of the
-    /// flow.
+    /// The ACKs before the last one, all closed. Empty unless other packets are queued between ACKs of the flow.
     earlier: VecDeque<QueuedAck>,
 }
 

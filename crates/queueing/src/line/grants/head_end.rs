@@ -131,7 +131,7 @@ pub(super) struct HeadEnd {
     granted_until: Instant,
     /// The grant that is in use or comes next.
     window: Option<Window>,
-    /// Its size is that of one packet.
+    /// True if the size of that grant is the size of one packet.
     for_packet: bool,
     made: Option<Made>,
 }

@@ -19,7 +19,7 @@ pub(crate) enum Own {
     Everything,
     /// A rate.
     Rate(Tokens),
-    /// None: isolated classes below reserve all of it.
+    /// No capacity: isolated classes below reserve all of it.
     Nothing,
 }
 

@@ -36,7 +36,7 @@ pub(super) enum Verdict {
 pub(super) struct LongTerm {
     /// The rate of the last interval.
     last: Option<OctetRate>,
-    /// It is that of a policer.
+    /// True if the rate is that of a policer.
     used: bool,
     sampling: bool,
     rounds: u32,
