@@ -7,14 +7,18 @@ use lastmile_queueing::line::trace::{Step, Trace};
 use lastmile_units::{BitRate, Duration};
 
 use crate::delay::MAX_DELAY;
+use crate::diagnostics::{Diagnostic, Place, Report, Source as Text};
+use crate::document::Document;
 use crate::files;
-use crate::reader::{Table, Tagged};
-use crate::schema::{Key, Kind, Section};
+use crate::overrides::Override;
+use crate::reader::{Reader, Table, Tagged, Unopened};
+use crate::schema::{Key, Kind, Section, names};
 
 pub mod file;
 pub mod generate;
 mod rattan;
 
+use file::TimeUnit;
 use generate::{Base, Generator};
 
 pub(crate) const TRACE: Key = Key::optional(
@@ -36,7 +40,7 @@ pub(crate) static SECTION: Section = Section {
             of Rattan (the crate netem-trace): static and repeated patterns of `Bw`, `Delay` and `Loss`, alone or in \
             a list. A step that leaves a value out has that of the direction. The loss of a step takes the place of \
             a share of the direction; a loss model there, in bursts or with a correlation, acts beside it. Both \
-            directions start their traces at 0 s. What needs one rate (the default queue, a limit in time, the \
+            directions start their traces with the run, each at its `start`. What needs one rate (the default queue, a limit in time, the \
             shapers of a policy, k) takes the mean over the period, or over the duration of the run where a trace is \
             played once; the unloaded round trip takes the least delay. Of several access lines each has a generated \
             trace of its own.",
@@ -44,6 +48,13 @@ pub(crate) static SECTION: Section = Section {
         Key::optional("file", Kind::Text, "the steps", "Name of the file, seen from the scenario's folder."),
         Key::optional("steps", Kind::Tables("the steps below"), "the file", "The steps in the order of time."),
         REPEAT,
+        START,
+        Key::optional(
+            "unit",
+            Kind::Choice(&names(&TimeUnit::NAMES)),
+            "milliseconds, if length and rate are usual then",
+            "Unit of the times in a packet-delivery trace.",
+        ),
     ],
 };
 
@@ -52,6 +63,12 @@ const REPEAT: Key = Key::optional(
     Kind::Time,
     "as the file says; the last of steps holds to the end",
     "Time after which the trace starts again, instead of that of the file.",
+);
+const START: Key = Key::with_default(
+    "start",
+    Kind::Time,
+    "0 s",
+    "Time of the trace at which the run begins. A trace that repeats continues with its beginning.",
 );
 const LENGTH: Key =
     Key::with_default("length", Kind::Time, "10 min", "Time after which the generated trace starts again.")
@@ -71,6 +88,7 @@ pub(crate) static DSL_RETRAIN: Section = Section {
     keys: &[
         Key::required("generate", Kind::Choice(KINDS), "The rule."),
         LENGTH,
+        START,
         SEED,
         Key::with_default("every", Kind::Time, "5 min", "Mean time between retrains.").at_least("1 s"),
         Key::with_default("outage_from", Kind::Time, "30 s", "Shortest outage."),
@@ -86,6 +104,7 @@ pub(crate) static STARLINK: Section = Section {
     keys: &[
         Key::required("generate", Kind::Choice(KINDS), "The rule."),
         LENGTH,
+        START,
         SEED,
         Key::with_default("every", Kind::Time, "15 s", "Time between two allocations.").at_least("1 ms"),
         Key::with_default("outage", Kind::Time, "100 ms", "Interruption before each."),
@@ -101,6 +120,7 @@ pub(crate) static CELL: Section = Section {
     keys: &[
         Key::required("generate", Kind::Choice(KINDS), "The rule."),
         LENGTH,
+        START,
         SEED,
         Key::with_default("levels", Kind::Count, "8", "Levels of the rate.").at_least("1").at_most("100"),
         Key::with_default("hold", Kind::Time, "500 ms", "Mean time at a level.").at_least("1 ms"),
@@ -108,12 +128,28 @@ pub(crate) static CELL: Section = Section {
     ],
 };
 
-/// The rules of generated traces.
-const KINDS: &[&str] = &["dsl-retrain", "starlink", "cell"];
+/// A rule of generated traces.
+struct Rule {
+    name: &'static str,
+    section: &'static Section,
+    read: fn(&Table<'_>) -> Option<Generator>,
+}
+
+static RULES: [Rule; 3] = [
+    Rule { name: "dsl-retrain", section: &DSL_RETRAIN, read: dsl_retrain },
+    Rule { name: "starlink", section: &STARLINK, read: starlink },
+    Rule { name: "cell", section: &CELL, read: cell },
+];
+/// Their names.
+pub const KINDS: &[&str] = &["dsl-retrain", "starlink", "cell"];
+
+fn rule_named(name: &str) -> Option<&'static Rule> {
+    RULES.iter().find(|rule| rule.name == name)
+}
 
 /// A trace that is given, and the rules of generated ones.
 pub(crate) fn kinds() -> Tagged {
-    let variants = vec![("dsl-retrain", &DSL_RETRAIN), ("starlink", &STARLINK), ("cell", &CELL)];
+    let variants = RULES.iter().map(|rule| (rule.name, rule.section)).collect();
     Tagged { common: &SECTION, tag: "generate", variants }
 }
 
@@ -140,13 +176,11 @@ pub(crate) fn read(table: &Table<'_>, line: &mut Config, number: u64) -> Option<
     let Some(own) = table.table("trace") else { return if table.has("trace") { None } else { Some(()) } };
     let base = Base { rate: line.rate, delay: line.delay, loss: line.loss };
     let trace = match own.text("generate").map(str::to_owned) {
-        Some(kind) => match kind.as_str() {
-            "dsl-retrain" => generated(&own.open(&DSL_RETRAIN), base, number, dsl_retrain)?,
-            "starlink" => generated(&own.open(&STARLINK), base, number, starlink)?,
-            "cell" => generated(&own.open(&CELL), base, number, cell)?,
-            other => {
+        Some(name) => match rule_named(&name) {
+            Some(rule) => generated(own, rule, base, number)?,
+            None => {
                 let hint = format!("known: {}", KINDS.join(", "));
-                table.error("trace", format!("{}: unknown generator {other:?}", table.path("trace")), Some(hint));
+                table.error("trace", format!("{}: unknown generator {name:?}", table.path("trace")), Some(hint));
                 return None;
             }
         },
@@ -164,17 +198,42 @@ pub(crate) fn read(table: &Table<'_>, line: &mut Config, number: u64) -> Option<
     Some(())
 }
 
+/// The trace that a rule makes: that of `trace = { generate = "RULE" }` with the keys of `overrides`, on a line that
+/// has the values of `base` otherwise.
+///
+/// # Errors
+/// No such rule, or keys and values that the rule does not have.
+pub fn generate(rule: &str, base: Base, overrides: &[Override]) -> Result<Trace, Report> {
+    let Some(rule) = rule_named(rule) else {
+        let place = Place::Argument { text: format!("--generate {rule}") };
+        return Err(Report::of(Diagnostic::error(place, format!("unknown rule; known: {}", KINDS.join(", ")))));
+    };
+    let document = Document::parse(Text::new("--generate", &format!("generate = {:?}\n", rule.name)), overrides)?;
+    let reader = Reader::new(document);
+    let trace = generated(reader.root(), rule, base, 0);
+    let (report, _) = reader.finish();
+    if report.has_errors() { Err(report) } else { Ok(trace.expect("what could not be read is in the report")) }
+}
+
 /// A trace of steps or a file.
 fn given(own: &Table<'_>, base: Base) -> Option<Trace> {
     let repeat: Option<Duration> = own.optional("repeat");
     let name: Option<String> = own.optional("file");
     let (key, trace) = match (name, own.has("steps")) {
         (Some(name), false) => ("file", from_file(own, &name, base, repeat)),
+        (None, true) if own.has("unit") => return refuse(own, "unit", "times of steps have units"),
         (None, true) => ("steps", file::in_steps(steps(own, base)?, repeat)),
         (Some(_), true) => return refuse(own, "steps", "a file and steps: give one of them"),
         (None, false) => return refuse(own, "file", "neither a file nor steps nor a generator"),
     };
-    trace.map_or_else(|message| refuse(own, key, &message), Some)
+    let trace = trace.map_or_else(|message| refuse(own, key, &message), Some)?;
+    from_start(own, &trace)
+}
+
+/// The trace from the time on at which the run begins.
+fn from_start(own: &Table<'_>, trace: &Trace) -> Option<Trace> {
+    let started = trace.starting_at(own.get("start")?);
+    started.map_or_else(|error| refuse(own, "start", &error.to_string()), Some)
 }
 
 /// A line after the first has a seed of its own, far from the seeds that a user counts.
@@ -185,13 +244,15 @@ pub(crate) fn is_generated(table: &Table<'_>) -> bool {
     table.table("trace").is_some_and(|own| own.text("generate").is_some())
 }
 
-fn generated(own: &Table<'_>, base: Base, number: u64, read: fn(&Table<'_>) -> Option<Generator>) -> Option<Trace> {
+fn generated(own: Unopened<'_>, rule: &Rule, base: Base, number: u64) -> Option<Trace> {
+    let own = &own.open(rule.section);
     let seed = if own.has("seed") { own.optional("seed")? } else { own.root_seed().unwrap_or(1) };
     let seed = seed.wrapping_add(number.wrapping_mul(APART));
-    let (generator, length) = (read(own)?, own.get("length")?);
+    let (generator, length) = ((rule.read)(own)?, own.get("length")?);
     own.get::<String>("generate")?;
     let trace = generator.steps(base, length, seed).and_then(|steps| file::in_steps(steps, Some(length)));
-    trace.map_or_else(|message| refuse(own, "generate", &message), Some)
+    let trace = trace.map_or_else(|message| refuse(own, "generate", &message), Some)?;
+    from_start(own, &trace)
 }
 
 fn dsl_retrain(own: &Table<'_>) -> Option<Generator> {
@@ -225,7 +286,8 @@ pub(crate) fn beside(table: &Table<'_>, name: &str) -> PathBuf {
 fn from_file(table: &Table<'_>, name: &str, base: Base, repeat: Option<Duration>) -> Result<Trace, String> {
     let path = beside(table, name);
     let text = files::text(table.files(), &path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let read = file::read(&text, base, repeat).map_err(|error| format!("{}: {error}", path.display()));
+    let unit = table.optional_choice("unit", &TimeUnit::NAMES);
+    let read = file::read(&text, base, repeat, unit).map_err(|error| format!("{}: {error}", path.display()));
     read.map(|read| read.trace)
 }
 

@@ -89,3 +89,36 @@ fn a_trace_without_outages_has_none_for_zero_seconds() {
     let json = printed(&scratch, "lastmile trace line.csv --json");
     assert!(json.contains("\"outages\": 0,\n  \"outage_s\": 0.0,\n  \"longest_outage_s\": 0.0,"), "{json}");
 }
+
+/// A generated trace is that of a scenario with the keys of its rule, and a scenario's trace can be taken out of it.
+#[test]
+fn a_generated_trace_has_the_keys_of_a_scenario() {
+    let scratch = scratch();
+    let generated = "trace = { generate = \"cell\", levels = 3, hold = \"2 s\", length = \"30 s\", seed = 9 }";
+    let scenario =
+        SCENARIO.replace("delay = \"20 ms\", loss = \"1 %\", trace = { file = \"line.csv\" }", "rate = \"8 Mbit/s\"");
+    let scenario =
+        scenario.replace("rate = \"8 Mbit/s\"", &format!("rate = \"8 Mbit/s\", delay = \"5 ms\", {generated}"));
+    std::fs::write(scratch.path.join("cell.toml"), scenario).unwrap();
+    let made = "lastmile trace --generate cell --rate 8Mbit/s --delay 5ms --length 30s --seed 9 --to csv";
+    let csv = printed(&scratch, &format!("{made} --set levels=3 --set hold=2s"));
+    assert!(csv.lines().count() > 4, "{csv}");
+    assert_eq!(printed(&scratch, "lastmile trace cell.toml --to csv"), csv);
+    let wrong = scratch.run(&format!("{made} --set levels=0"));
+    assert_eq!((wrong.code, wrong.stderr.contains("--set levels=0")), (2, true), "{}", wrong.stderr);
+    let up = scratch.run("lastmile trace cell.toml --link up --to csv");
+    assert_eq!((up.code, up.stderr.as_str()), (2, "error: cell.toml: link up has no trace\nhint: --link NAME\n"));
+    let none = scratch.run("lastmile trace cell.toml --link side");
+    assert!(none.stderr.starts_with("error: cell.toml: no link \"side\"; its links: "), "{}", none.stderr);
+}
+
+/// A trace of a line that is slower than any usual one needs its unit.
+#[test]
+fn the_unit_of_a_slow_trace_is_stated() {
+    let scratch = scratch();
+    std::fs::write(scratch.path.join("slow.up"), "100000\n3700000\n").unwrap();
+    let refused = scratch.run("lastmile trace slow.up");
+    assert!(refused.stderr.contains("are these microseconds? A unit of s, ms or us decides"), "{}", refused.stderr);
+    let told = printed(&scratch, "lastmile trace slow.up --unit ms --json");
+    assert!(told.contains("\"length_s\": 3700.0"), "{told}");
+}

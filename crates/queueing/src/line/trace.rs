@@ -47,6 +47,14 @@ pub enum TraceError {
          end it with a rate, at a time after the run"
     )]
     NeverSendsAgain(Duration),
+    /// A trace that is played once, from a time at which its last step holds.
+    #[error("nothing changes from {start} on: the last step begins at {last} and holds for ever")]
+    StartsInLastStep {
+        /// The time of the trace at which the run begins.
+        start: Duration,
+        /// When the last step begins.
+        last: Duration,
+    },
 }
 
 /// The values that hold from a point of time on.
@@ -90,6 +98,32 @@ impl Steps {
             Some(last) if last.rate.is_none() && period.is_none() => Err(TraceError::NeverSendsAgain(last.at)),
             _ => Ok(Self { steps, period }),
         }
+    }
+
+    /// The trace as it goes on from `start`: a trace with a period continues with its beginning, one without a period
+    /// lacks the steps before.
+    ///
+    /// # Errors
+    /// A trace without a period whose last step holds at `start`, unless that is 0 s; or no step with a rate that comes
+    /// again.
+    pub fn starting_at(&self, start: Duration) -> Result<Self, TraceError> {
+        let last = self.steps.last().map_or(Duration::ZERO, |step| step.at);
+        if start == Duration::ZERO {
+            return Ok(self.clone());
+        }
+        if self.period.is_none() && start >= last {
+            return Err(TraceError::StartsInLastStep { start, last });
+        }
+        let start = self.period.map_or(start, |period| start - base(start, period));
+        let next = self.steps.partition_point(|step| step.at <= start);
+        let (before, after) = self.steps.split_at(next);
+        let first = before.last().map(|step| Step { at: Duration::ZERO, ..*step });
+        let after = after.iter().map(|step| Step { at: step.at - start, ..*step });
+        let again = self.period.into_iter().flat_map(|period| {
+            let before = before.iter().filter(|step| step.at < start);
+            before.map(move |step| Step { at: step.at + period - start, ..*step })
+        });
+        Self::new(first.into_iter().chain(after).chain(again).collect(), self.period)
     }
 
     /// The steps.
@@ -156,6 +190,20 @@ impl Opportunities {
         Ok(Self { at, period, bytes })
     }
 
+    /// The trace as it goes on from `start`, and continues with its beginning. An opportunity at `start` is the first.
+    #[must_use]
+    pub fn starting_at(&self, start: Duration) -> Self {
+        let start = start - base(start, self.period);
+        if start == Duration::ZERO {
+            return self.clone();
+        }
+        let (before, after) = self.at.split_at(self.at.partition_point(|at| *at < start));
+        let after = after.iter().map(|at| *at - start);
+        let again = before.iter().map(|at| *at + self.period - start);
+        // Opportunities at the end of a period and at the start of the next one fall on one time.
+        Self { at: after.chain(again).collect(), ..*self }
+    }
+
     /// The times within a period.
     #[must_use]
     pub fn times(&self) -> &[Duration] {
@@ -209,6 +257,17 @@ pub enum Trace {
 }
 
 impl Trace {
+    /// The trace as it goes on from `start`.
+    ///
+    /// # Errors
+    /// As [`Steps::starting_at`].
+    pub fn starting_at(&self, start: Duration) -> Result<Self, TraceError> {
+        Ok(match self {
+            Self::Steps(steps) => Self::Steps(Arc::new(steps.starting_at(start)?)),
+            Self::Opportunities(opportunities) => Self::Opportunities(Arc::new(opportunities.starting_at(start))),
+        })
+    }
+
     /// The time after which the trace starts again; `None` if it is played once.
     #[must_use]
     pub fn period(&self) -> Option<Duration> {

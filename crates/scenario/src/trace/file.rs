@@ -18,6 +18,48 @@ const SLOWEST: BitRate = BitRate::from_kbit_per_s(100);
 
 const PS_PER_MS: u128 = 1_000_000_000;
 
+/// The unit of the times in a packet-delivery trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimeUnit {
+    /// Seconds.
+    Seconds,
+    /// Milliseconds, as mahimahi has them.
+    Milliseconds,
+    /// Microseconds.
+    Microseconds,
+}
+
+impl TimeUnit {
+    /// Their names in files.
+    pub const NAMES: [(&'static str, Self); 3] =
+        [("s", Self::Seconds), ("ms", Self::Milliseconds), ("us", Self::Microseconds)];
+
+    fn times(self, number: u64) -> Duration {
+        match self {
+            Self::Seconds => Duration::from_s(number),
+            Self::Milliseconds => Duration::from_ms(number),
+            Self::Microseconds => Duration::from_us(number),
+        }
+    }
+
+    /// The largest number of a trace: 10 million seconds.
+    const fn most(self) -> u64 {
+        match self {
+            Self::Seconds => 10_000_000,
+            Self::Milliseconds => 10_000_000_000,
+            Self::Microseconds => 10_000_000_000_000,
+        }
+    }
+
+    const fn plural(self) -> &'static str {
+        match self {
+            Self::Seconds => "seconds",
+            Self::Milliseconds => "milliseconds",
+            Self::Microseconds => "microseconds",
+        }
+    }
+}
+
 /// A format of files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
@@ -44,11 +86,20 @@ pub struct Content {
 const REPEAT: &str = "# repeat = ";
 
 /// Reads a trace in any of the formats. Steps take from `base` what the file leaves out, and `repeat` counts
-/// rather than the period of the file.
+/// rather than the period of the file. Without a `unit` a packet-delivery trace is in milliseconds, and must have a
+/// length and a rate that are usual then.
 ///
 /// # Errors
-/// A file that is no trace: its line and what is wrong.
-pub fn read(text: &str, base: Base, repeat: Option<Duration>) -> Result<Content, String> {
+/// A file that is no trace: its line and what is wrong. A unit for a file whose times have units.
+pub fn read(text: &str, base: Base, repeat: Option<Duration>, unit: Option<TimeUnit>) -> Result<Content, String> {
+    let content = read_any(text, base, repeat, unit)?;
+    if unit.is_some() && content.format != Format::Mahimahi {
+        return Err("its times have units; only the numbers of a packet-delivery trace take a unit".to_owned());
+    }
+    Ok(content)
+}
+
+fn read_any(text: &str, base: Base, repeat: Option<Duration>, unit: Option<TimeUnit>) -> Result<Content, String> {
     let rows = || text.lines().enumerate().map(|(number, row)| (number + 1, row.trim()));
     let mut rows = rows().filter(|(_, row)| !row.is_empty() && !row.starts_with('#')).peekable();
     match rows.peek() {
@@ -58,7 +109,7 @@ pub fn read(text: &str, base: Base, repeat: Option<Duration>) -> Result<Content,
             Ok(Content { format: Format::Rattan, trace: in_steps(steps, repeat.or(period))?, has })
         }
         Some((_, row)) if row.chars().all(|digit| digit.is_ascii_digit()) => {
-            Ok(Content { format: Format::Mahimahi, trace: mahimahi(rows, repeat)?, has: Has::default() })
+            Ok(Content { format: Format::Mahimahi, trace: mahimahi(rows, repeat, unit)?, has: Has::default() })
         }
         Some((number, header)) => {
             let columns = header.split(',').map(|name| Column::of(*number, name.trim()));
@@ -101,19 +152,24 @@ pub fn in_steps(steps: Vec<Step>, repeat: Option<Duration>) -> Result<Trace, Str
     Ok(Trace::Steps(Arc::new(steps)))
 }
 
-fn mahimahi<'a>(rows: impl Iterator<Item = (usize, &'a str)>, repeat: Option<Duration>) -> Result<Trace, String> {
+fn mahimahi<'a>(
+    rows: impl Iterator<Item = (usize, &'a str)>,
+    repeat: Option<Duration>,
+    unit: Option<TimeUnit>,
+) -> Result<Trace, String> {
+    let used = unit.unwrap_or(TimeUnit::Milliseconds);
     let (mut at, mut before) = (Vec::new(), 0);
     for (number, row) in rows {
-        let ms: u64 = row
-            .parse()
-            .ok()
-            .filter(|ms| *ms < 10_000_000_000)
-            .ok_or_else(|| format!("line {number}: {row:?}, where a whole number of milliseconds is expected"))?;
-        if ms < before {
-            return Err(format!("line {number}: {ms} ms, earlier than the {before} ms before"));
+        let time: u64 =
+            row.parse().ok().filter(|time| *time < used.most()).ok_or_else(|| {
+                format!("line {number}: {row:?}, where a whole number of {} is expected", used.plural())
+            })?;
+        if time < before {
+            let unit = TimeUnit::NAMES.iter().find(|named| named.1 == used).map_or("", |named| named.0);
+            return Err(format!("line {number}: {time} {unit}, earlier than the {before} {unit} before"));
         }
-        before = ms;
-        at.push(Duration::from_ms(ms));
+        before = time;
+        at.push(used.times(time));
     }
     let last = at.last().copied().unwrap_or_default();
     if last == Duration::ZERO && repeat.is_none() {
@@ -122,16 +178,28 @@ fn mahimahi<'a>(rows: impl Iterator<Item = (usize, &'a str)>, repeat: Option<Dur
     let opportunities = Opportunities::new(at, repeat.unwrap_or(last), Opportunities::MAHIMAHI_BYTES)
         .map_err(|error| error.to_string())?;
     let trace = Trace::Opportunities(Arc::new(opportunities));
-    let mean = trace.mean_rate(trace.period().unwrap_or(last));
-    if mean.is_none_or(|mean| mean > FASTEST) {
-        let mean = mean.map_or("more than any line has".to_owned(), |mean| mean.to_string());
-        return Err(format!("a mean rate of {mean}: the lines are milliseconds; are these seconds?"));
-    }
-    if last > LONGEST && mean.is_some_and(|mean| mean < SLOWEST) {
-        let mean = mean.map_or_else(String::new, |mean| mean.to_string());
-        return Err(format!("{last} with a mean rate of {mean}: the lines are milliseconds; are these microseconds?"));
-    }
+    usual(&trace, last, unit)?;
     Ok(trace)
+}
+
+/// Refuses a packet-delivery trace whose mean rate no line has; without a unit also one whose length and rate are
+/// usual in another unit than milliseconds.
+fn usual(trace: &Trace, last: Duration, unit: Option<TimeUnit>) -> Result<(), String> {
+    let Some(mean) = trace.mean_rate(trace.period().unwrap_or(last)) else {
+        return Err("a mean rate below 1 bit/s, or above that of any line".to_owned());
+    };
+    let other = match unit {
+        Some(_) => None,
+        None if mean > FASTEST => Some("seconds"),
+        None if last > LONGEST && mean < SLOWEST => Some("microseconds"),
+        None => None,
+    };
+    other.map_or(Ok(()), |other| {
+        Err(format!(
+            "{last} with a mean rate of {mean}: without a unit the lines are milliseconds; are these {other}? A unit of \
+             s, ms or us decides"
+        ))
+    })
 }
 
 /// A column of a table of steps.

@@ -4,9 +4,9 @@ use std::fs;
 
 use lastmile_model::Hop;
 use lastmile_queueing::line::trace::{Step, Trace};
-use lastmile_scenario::Scenario;
-use lastmile_scenario::trace::file::{self, Content, Format};
+use lastmile_scenario::trace::file::{self, Content, Format, TimeUnit};
 use lastmile_scenario::trace::generate::{Base, Has};
+use lastmile_scenario::{Override, Scenario, trace};
 use lastmile_sim::Simulation;
 use lastmile_units::{BitRate, ByteCount, Duration, Ratio};
 
@@ -121,7 +121,7 @@ fn steps_of(trace: &Trace) -> (Vec<Step>, Option<Duration>) {
 }
 
 fn read(text: &str) -> Result<(Format, Trace), String> {
-    file::read(text, BASE, None).map(|read| (read.format, read.trace))
+    file::read(text, BASE, None, None).map(|read| (read.format, read.trace))
 }
 
 /// The two patterns of the documentation of netem-trace, in both of its notations: 12 and 24 Mbit/s for 1 s each,
@@ -189,11 +189,67 @@ fn times_that_decrease_and_wrong_units_are_told() {
     assert!(error(&lines(1_000_000)).contains("are these microseconds?"), "{}", error(&lines(1_000_000)));
 }
 
+/// The unit of a packet-delivery trace decides what its numbers are, however slow the line is then: 1504 bytes every
+/// 100 s are 120.32 bit/s.
+#[test]
+fn a_unit_decides_how_slow_a_trace_is() {
+    let slow = "100000\n3700000\n";
+    assert!(read(slow).expect_err("slow").contains("are these microseconds? A unit of s, ms or us decides"));
+    let rate = |text: &str, unit| {
+        let content = file::read(text, BASE, None, Some(unit)).unwrap();
+        content.trace.mean_rate(content.trace.period().unwrap()).map(BitRate::as_bps)
+    };
+    assert_eq!(rate("100\n200\n", TimeUnit::Seconds), Some(120));
+    assert_eq!(rate("100000\n200000\n", TimeUnit::Milliseconds), Some(120));
+    assert_eq!(rate("100\n", TimeUnit::Microseconds), Some(120_320_000));
+    assert!(file::read(slow, BASE, None, Some(TimeUnit::Milliseconds)).is_ok());
+    let table = file::read("at,rate\n0 s,1 Mbit/s\n", BASE, None, Some(TimeUnit::Seconds));
+    assert!(table.expect_err("a table").contains("its times have units"));
+}
+
+/// The start moves all of a trace: 50 Mbit/s at 10 s of [`STEPS`], and the mean of a period as before. It can be
+/// varied.
+#[test]
+fn a_run_begins_at_the_start_of_its_trace() {
+    let moved = STEPS.replace("repeat", "start = \"12 s\", repeat");
+    let hop = down(&moved);
+    assert_eq!(hop.line.rate, BitRate::from_bps(149_666_666));
+    let (steps, period) = steps_of(hop.line.trace.as_ref().unwrap());
+    let rates: Vec<_> = steps.iter().map(|step| (step.at.as_secs_f64(), step.rate.map(BitRate::as_bps))).collect();
+    let mbit = |rate: u64| Some(rate * 1_000_000);
+    assert_eq!(rates, [(0.0, mbit(50)), (2.9, None), (3.0, mbit(200)), (13.0, mbit(50))]);
+    assert_eq!(period, Some(Duration::from_s(15)));
+
+    let once =
+        r#"trace = { start = "5 s", steps = [{ at = "0 s", rate = "1 Mbit/s" }, { at = "5 s", rate = "2 Mbit/s" }] }"#;
+    let told = error(once);
+    assert!(
+        told.contains("access.down.trace.start: nothing changes from 5 s on: the last step begins at 5 s"),
+        "{told}"
+    );
+    assert!(error(r#"trace = { unit = "ms", steps = [{ at = "0 s", rate = "1 Mbit/s" }] }"#).contains("have units"));
+}
+
+/// The command line makes the trace that a scenario makes, by the keys of the scenario.
+#[test]
+fn a_rule_makes_the_trace_of_a_scenario() {
+    let hop =
+        down(r#"rate = "8 Mbit/s", delay = "5 ms", trace = { generate = "cell", levels = 3, hold = "2 s", seed = 9 }"#);
+    let base = Base { rate: BitRate::from_bps(8_000_000), delay: Duration::from_ms(5), loss: Ratio::ZERO };
+    let set = ["levels=3", "hold=2s", "seed=9"].map(Override::set);
+    assert_eq!(trace::generate("cell", base, &set).unwrap(), hop.line.trace.unwrap());
+    let wrong =
+        |rule: &str, set: &str| trace::generate(rule, base, &[Override::set(set)]).expect_err("wrong").to_string();
+    assert!(wrong("cell", "levels=0").contains("--set levels=0"), "{}", wrong("cell", "levels=0"));
+    assert!(wrong("cell", "every=3s").contains("every"), "{}", wrong("cell", "every=3s"));
+    assert!(wrong("wave", "levels=1").contains("known: dsl-retrain, starlink, cell"));
+}
+
 /// CSV to Rattan and back is the same trace; steps to mahimahi keep the bytes: 8 and 4 Mbit/s for 3 s each are 4.5 MB.
 #[test]
 fn formats_convert_into_each_other() {
     let text = "at,rate,delay,loss\n0 s,8 Mbit/s,10 ms,0 %\n3 s,4 Mbit/s,20 ms,1 %\n";
-    let Content { trace, has, .. } = file::read(text, BASE, Some(Duration::from_s(6))).unwrap();
+    let Content { trace, has, .. } = file::read(text, BASE, Some(Duration::from_s(6)), None).unwrap();
     let (second, length) = (Duration::from_s(1), Duration::from_s(60));
     let json = file::write(&trace, has, Format::Rattan, second, length).unwrap();
     assert_eq!(read(&json).unwrap(), (Format::Rattan, trace.clone()));
@@ -233,7 +289,7 @@ fn a_table_says_when_it_starts_again() {
 fn a_conversion_adds_no_delay_and_no_loss() {
     let (second, length) = (Duration::from_s(1), Duration::from_s(60));
     let convert = |text: &str, format| {
-        let Content { trace, has, .. } = file::read(text, BASE, None).unwrap();
+        let Content { trace, has, .. } = file::read(text, BASE, None, None).unwrap();
         file::write(&trace, has, format, second, length).unwrap()
     };
     let plain = "# repeat = \"2 s\"\nat,rate\n0 s,8 Mbit/s\n1 s,0\n";
@@ -251,7 +307,7 @@ fn a_conversion_adds_no_delay_and_no_loss() {
 #[test]
 fn an_outage_at_the_end_is_of_the_period_of_mahimahi() {
     let convert = |text: &str| {
-        let Content { trace, has, .. } = file::read(text, BASE, None).unwrap();
+        let Content { trace, has, .. } = file::read(text, BASE, None, None).unwrap();
         let text = file::write(&trace, has, Format::Mahimahi, Duration::from_s(1), Duration::from_ms(8)).unwrap();
         (text, file::differences(&trace, has, Format::Mahimahi))
     };

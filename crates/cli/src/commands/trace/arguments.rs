@@ -5,26 +5,38 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use lastmile_scenario::trace::file::Format;
+use lastmile_scenario::trace::file::{Format, TimeUnit};
 use lastmile_units::{BitRate, Duration};
 
 /// Show, convert or make a trace of a line's capacity over time
 ///
 /// FILE is a trace (a table of steps, a packet-delivery trace of mahimahi, or JSON of Rattan), a
-/// capture (pcap, pcapng; .gz and .zst too) whose IP bytes become steps of the rate that it carried,
+/// scenario whose link --link has a trace, a capture (pcap, pcapng; .gz and .zst too) whose IP bytes become steps of the rate that it carried,
 /// or the JSON of `lastmile measure`, of which one phase counts without its ramp. A trace of what was
 /// carried is the capacity of a line only as far as the line was full. Without --to, the output is a
 /// summary: mean, percentiles over time, outages, and a chart. Scenarios read traces with
 /// `trace = { file = "..." }`.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Trace, capture or measurement
+    /// Trace, scenario, capture or measurement
     #[arg(value_name = "FILE", required_unless_present = "generate", conflicts_with = "generate")]
     pub(super) file: Option<PathBuf>,
 
-    /// Make a trace by this rule, with the defaults of the scenario file
+    /// Make a trace by this rule, as `trace = { generate = "RULE" }` of a scenario
     #[arg(long, value_name = "RULE", requires = "rate")]
     pub(super) generate: Option<Rule>,
+
+    /// Set a key of the rule, such as levels=4 or every="30 s"
+    #[arg(long, value_name = "KEY=VALUE", requires = "generate")]
+    pub(super) set: Vec<String>,
+
+    /// Link of a scenario: down or up of an access line, or a name
+    #[arg(long, value_name = "NAME", default_value = "down")]
+    pub(super) link: String,
+
+    /// Unit of the times in a packet-delivery trace [default: ms, if length and rate are usual then]
+    #[arg(long)]
+    pub(super) unit: Option<Unit>,
 
     /// Largest rate of a generated trace; rate of steps of a file that have none
     #[arg(long)]
@@ -81,6 +93,38 @@ pub(super) enum Rule {
     Starlink,
     /// Markov-modulated rate of a radio cell
     Cell,
+}
+
+impl Rule {
+    /// Its name in scenarios.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::DslRetrain => "dsl-retrain",
+            Self::Starlink => "starlink",
+            Self::Cell => "cell",
+        }
+    }
+}
+
+/// Units of times without one.
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum Unit {
+    /// Seconds
+    S,
+    /// Milliseconds
+    Ms,
+    /// Microseconds
+    Us,
+}
+
+impl From<Unit> for TimeUnit {
+    fn from(unit: Unit) -> Self {
+        match unit {
+            Unit::S => Self::Seconds,
+            Unit::Ms => Self::Milliseconds,
+            Unit::Us => Self::Microseconds,
+        }
+    }
 }
 
 /// Formats to write.

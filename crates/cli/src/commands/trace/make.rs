@@ -6,9 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use lastmile_queueing::line::trace::{Step, Steps, Trace};
-use lastmile_scenario::capture;
-use lastmile_scenario::trace::file::{self, Format};
-use lastmile_scenario::trace::generate::{Base, Generator, Has};
+use lastmile_scenario::trace;
+use lastmile_scenario::trace::file::{self, Format, TimeUnit};
+use lastmile_scenario::trace::generate::{Base, Has};
+use lastmile_scenario::{Override, Scenario, capture};
 use lastmile_units::{Duration, Ratio};
 use serde_json::Value;
 
@@ -46,12 +47,21 @@ pub(super) fn make(arguments: &Arguments) -> Result<Made, Failure> {
     let mut has = Has { delay: arguments.delay.is_some(), loss: false };
     if let Some(rule) = arguments.generate {
         has.delay |= matches!(rule, Rule::Starlink);
-        let steps = generator(rule).steps(base, arguments.length, arguments.seed);
-        let trace = steps.and_then(|steps| file::in_steps(steps, Some(arguments.length)));
-        return trace.map(|trace| Made::of((trace, has))).map_err(Failure::new);
+        let length = Override::from_option("--length", "length", &format!("{:?}", arguments.length.to_string()));
+        let seed = Override::from_option("--seed", "seed", &arguments.seed.to_string());
+        let set = arguments.set.iter().map(|pair| Override::set(pair));
+        let overrides: Vec<_> = [length, seed].into_iter().chain(set).collect();
+        let trace = trace::generate(rule.name(), base, &overrides).map_err(Failure::Report)?;
+        return Ok(Made::of((trace, has)));
     }
     let path = arguments.file.as_deref().ok_or_else(|| Failure::new("no FILE and no --generate"))?;
     let named = |error: String| Failure::new(format_args!("{}: {error}", path.display()));
+    if path.extension().is_some_and(|extension| extension == "toml") {
+        if arguments.rate.is_some() || arguments.delay.is_some() {
+            return Err(named("--rate and --delay: a scenario has those of its links".to_owned()));
+        }
+        return of_scenario(path, &arguments.link);
+    }
     let bytes = std::fs::read(path).map_err(|error| named(error.to_string()))?;
     if CAPTURES.iter().any(|magic| bytes.starts_with(magic)) {
         return of_capture(path, arguments, base.delay).map(|trace| Made::of((trace, has))).map_err(named);
@@ -64,7 +74,7 @@ pub(super) fn make(arguments: &Arguments) -> Result<Made, Failure> {
             Ok(Made { trace, has, source: Some(source) })
         }
         _ => {
-            let read = file::read(&text, base, None).map_err(named)?;
+            let read = file::read(&text, base, None, arguments.unit.map(TimeUnit::from)).map_err(named)?;
             if has.delay && read.format == Format::Mahimahi {
                 return Err(named("--delay: packet-delivery traces have no delay".to_owned())
                     .hint("--to csv without --delay, and --delay with the steps that it prints"));
@@ -76,22 +86,23 @@ pub(super) fn make(arguments: &Arguments) -> Result<Made, Failure> {
     }
 }
 
-/// A rule with the defaults of the scenario file.
-fn generator(rule: Rule) -> Generator {
-    let percent = |percent| Ratio::from_percent(percent).unwrap_or(Ratio::ONE);
-    let s = Duration::from_s;
-    match rule {
-        Rule::DslRetrain => {
-            Generator::DslRetrain { every: s(300), outage_from: s(30), outage_to: s(60), least_rate: percent(70) }
-        }
-        Rule::Starlink => Generator::Starlink {
-            every: s(15),
-            outage: Duration::from_ms(100),
-            least_rate: percent(25),
-            more_delay: Duration::from_ms(15),
-        },
-        Rule::Cell => Generator::Cell { levels: 8, hold: Duration::from_ms(500), least_rate: percent(5) },
-    }
+/// The trace of a link of a scenario.
+fn of_scenario(path: &Path, link: &str) -> Result<Made, Failure> {
+    let scenario = Scenario::load(path, &[]).map_err(Failure::Report)?;
+    let links = &scenario.network().links;
+    let Some(found) = links.iter().find(|known| known.hop.name == link) else {
+        let names = links.iter().map(|link| link.hop.name.as_str()).collect::<Vec<_>>();
+        let message = format!("{}: no link {link:?}; its links: {}", path.display(), names.join(", "));
+        return Err(Failure::new(message).hint("--link NAME"));
+    };
+    let Some(trace) = found.hop.line.trace.clone() else {
+        return Err(Failure::new(format_args!("{}: link {link} has no trace", path.display())).hint("--link NAME"));
+    };
+    let has = match &trace {
+        Trace::Steps(steps) => Has { delay: true, loss: steps.steps().iter().any(|step| step.loss > Ratio::ZERO) },
+        Trace::Opportunities(_) => Has::default(),
+    };
+    Ok(Made::of((trace, has)))
 }
 
 /// The IP bytes of a capture, by interval.

@@ -148,6 +148,39 @@ fn an_opportunity_at_the_end_of_the_period_counts_once() {
     assert_eq!(ends, [10_000, 14_000, 20_000]);
 }
 
+/// Opportunities at 1, 1, 5 and 10 ms of 10: from 5 ms on they are at 0, 5, 6 and 6 ms; a start 3 periods later is no
+/// other.
+#[test]
+fn opportunities_go_on_from_the_start() {
+    let trace = |at: &[u64]| {
+        Opportunities::new(at.iter().map(|at| ms(*at)).collect(), ms(10), Opportunities::MAHIMAHI_BYTES).unwrap()
+    };
+    let recorded = trace(&[1, 1, 5, 10]);
+    assert_eq!(recorded.starting_at(ms(5)), trace(&[0, 5, 6, 6]));
+    assert_eq!(recorded.starting_at(ms(35)), trace(&[0, 5, 6, 6]));
+    assert_eq!(recorded.starting_at(ms(10)), recorded);
+    assert_eq!(trace(&[0, 4]).starting_at(ms(2)), trace(&[2, 8]));
+}
+
+/// Steps at 0, 4 and 9 ms, again every 10 ms: from 6 ms on the second holds for 3 ms more, and for its first 2 ms at
+/// the end.
+#[test]
+fn steps_go_on_from_the_start() {
+    let recorded = [step(0, 1, 10), step(4, 2, 20), step(9, 3, 30)];
+    let looped = Steps::new(recorded.to_vec(), Some(ms(10))).unwrap();
+    let expected = [step(0, 2, 20), step(3, 3, 30), step(4, 1, 10), step(8, 2, 20)];
+    assert_eq!(looped.starting_at(ms(6)).unwrap(), Steps::new(expected.to_vec(), Some(ms(10))).unwrap());
+    let at_a_step = [step(0, 2, 20), step(5, 3, 30), step(6, 1, 10)];
+    assert_eq!(looped.starting_at(ms(24)).unwrap(), Steps::new(at_a_step.to_vec(), Some(ms(10))).unwrap());
+    assert_eq!(looped.starting_at(Duration::ZERO).unwrap(), looped);
+
+    let once = Steps::new(recorded.to_vec(), None).unwrap();
+    let rest = [step(0, 2, 20), step(3, 3, 30)];
+    assert_eq!(once.starting_at(ms(6)).unwrap(), Steps::new(rest.to_vec(), None).unwrap());
+    let late = TraceError::StartsInLastStep { start: ms(9), last: ms(9) };
+    assert_eq!(once.starting_at(ms(9)), Err(late));
+}
+
 #[test]
 fn traces_that_no_line_can_have_are_refused() {
     let error = |steps, period| Steps::new(steps, period).expect_err("wrong");
