@@ -19,7 +19,7 @@ OUT ?= out/demo
 # Where `make peers` leaves its results, and which of its trials it runs (an extended regular expression).
 PEERS_OUT ?= out/peers
 PEERS ?= .
-# The profile that `make same-bytes` holds beside that of the tests: `PROFILE=release` takes what users get, and minutes longer.
+# The profile that `make same-bytes` compares with that of the tests: `PROFILE=release` is the users', and takes minutes longer.
 PROFILE ?= ci
 # Packets of each soak, if not a hundred million (twenty million where each is a new flow).
 PACKETS ?= 1
@@ -29,17 +29,17 @@ HARDSHIP_SECONDS ?= 3600
 FUZZ_SECONDS ?= 60
 
 .PHONY: help
-help: ## Show the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+help: ## List the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
 
 .PHONY: demo
-demo: ## An upload starves a download, then the same line with two other queues
+demo: ## Simulate an upload that starves a download, then the same line with two other queues
 	@scripts/setup.sh demo
 	$(CARGO) build --release --locked --package lastmile-cli
 	$(LASTMILE) compare scenarios/upload-starves-download.toml --vary access.up.queue.kind=fifo,sad,priority --out $(OUT)
 
 .PHONY: test
-test: ## Everything: format, tests, live tests where the machine allows, and beside these lints and documentation
+test: ## Run every check: format, lints, tests, API documentation, and live tests where the machine allows them
 	@scripts/setup.sh test
 	$(CARGO) fmt --all --check
 	$(CARGO) test --workspace --locked --no-run
@@ -47,14 +47,14 @@ test: ## Everything: format, tests, live tests where the machine allows, and bes
 	@scripts/beside.sh --idle '$(MAKE) lint rustdoc' scripts/live-tests.sh
 
 .PHONY: same-bytes
-same-bytes: ## Equal seeds give equal bytes: every scenario with a debug build and with an optimised one
+same-bytes: ## Check that equal seeds give equal bytes: every scenario with a debug build and with an optimised one
 	@scripts/setup.sh same-bytes
 	$(CARGO) build --locked --package lastmile-cli
 	$(CARGO) build --profile $(PROFILE) --locked --package lastmile-cli
 	@scripts/same-bytes.sh $(TARGET)/debug/lastmile $(TARGET)/$(PROFILE)/lastmile
 
 .PHONY: lint
-lint: ## Format, lints (warnings are errors), and the tables of the documents
+lint: ## Check format, lints (warnings are errors), and the tables of the documents
 	@scripts/setup.sh lint
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
@@ -62,100 +62,100 @@ lint: ## Format, lints (warnings are errors), and the tables of the documents
 	@! command -v python3 > /dev/null || python3 scripts/tables.py --check
 
 .PHONY: rustdoc
-rustdoc: ## The API reference, whose warnings are errors
+rustdoc: ## Build the API reference; its warnings are errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --locked --no-deps --quiet
 
 .PHONY: bench
-bench: ## Events, packets and cells per second beside the machine's yardstick
+bench: ## Measure events, packets and cells per second, relative to the speed of the machine
 	@scripts/setup.sh bench
 	$(CARGO) build --release --locked --package lastmile-cli --package lastmile-bench
 	$(CARGO) run --release --locked --package lastmile-bench
 
 .PHONY: detect-table
-detect-table: ## What detection says of 124 simulated lines: names, rates and buffers beside the truth
+detect-table: ## Compare detection with the truth on 124 simulated lines: names, rates and buffers
 	$(CARGO) run --release --locked --package lastmile-measure --example detect-table
 
 .PHONY: detect-emulated
-detect-emulated: ## What detection says of 20 emulated lines, with real packets: an hour, as root
+detect-emulated: ## Compare detection with the truth on 20 emulated lines, with real packets: an hour, as root
 	@scripts/setup.sh test
 	LASTMILE_LONG=1 scripts/live-tests.sh --nocapture each_line_of_the_table
 
 .PHONY: carried
-carried: ## Packets a second of one processor by packet path and policy, as root
+carried: ## Measure packets a second of one processor by packet path and policy, as root
 	$(CARGO) run --release --locked --package lastmile-bench -- --only live: --no-instructions --repeat 1
 
 .PHONY: peers
-peers: ## Beside the kernel's HTB, FQ-CoDel and CAKE, in a Debian kernel on QEMU's virtual clock; takes some hours
+peers: ## Compare with the kernel's HTB, FQ-CoDel and CAKE, in a Debian kernel on QEMU's virtual clock; takes hours
 	@scripts/setup.sh peers
 	@scripts/peers/fetch.sh
 	$(CARGO) build --release --locked --package lastmile-cli
 	@scripts/peers/compare.sh $(TARGET)/release/lastmile $(PEERS_OUT) '$(PEERS)'
 
 .PHONY: what-helps
-what-helps: ## Every built-in policy on every line of the library, for docs/studies/what-helps.md: about twenty minutes
+what-helps: ## Compare the built-in policies on every line of the library, for docs/studies/what-helps.md: about twenty minutes
 	$(CARGO) build --release --locked --package lastmile-cli
 	@scripts/what_helps.py $(TARGET)/release/lastmile --note 'Profile `release`.'
 	@scripts/tables.py
 
 .PHONY: exactness
-exactness: ## Rates of every seventh size on every preset, with real packets: an hour, as root
+exactness: ## Test rates of every seventh size on every preset, with real packets: an hour, as root
 	@scripts/setup.sh test
 	LASTMILE_LONG=1 scripts/live-tests.sh --nocapture exact:: queue_control::
 
 .PHONY: soak
-soak: ## PACKETS packets (10^8) through middlebox and emulated line, ever new flows, damaged packets: an hour, as root
+soak: ## Send PACKETS packets (10^8) of new flows, some damaged, through middlebox and emulated line: an hour, as root
 	@scripts/setup.sh test
 	LASTMILE_LONG=$(PACKETS) scripts/live-tests.sh --nocapture soak:: unregulated::
 
 .PHONY: hardship
-hardship: ## An hour of hostile frames on each path, and of carrier flaps, reloads, scrapes and slow clients, as root
+hardship: ## Test an hour of hostile frames on each path, of carrier flaps, reloads, scrapes and slow clients, as root
 	@scripts/setup.sh test
 	LASTMILE_HOSTILE_S=$(HARDSHIP_SECONDS) scripts/live-tests.sh --nocapture hostile_ hardship::
 
 .PHONY: docs
-docs: ## API reference, and the output shown in README.md and docs/ brought up to date
+docs: ## Build the API reference, and update the output shown in README.md and docs/
 	@scripts/setup.sh docs
 	UPDATE_DOCS=1 $(CARGO) test --locked --package lastmile-cli --test it docs
 	@$(MAKE) rustdoc
 
 .PHONY: book
-book: ## The pages of docs/ as a site in target/book, by mdBook
+book: ## Build docs/ as a book in target/book, by mdBook
 	@scripts/setup.sh book
 	$(MDBOOK) build --dest-dir $(abspath $(TARGET))/book
 
 .PHONY: site
-site: ## The playground, the stories and the documentation as a site of static files in target/site
+site: ## Build playground, stories and documentation as static files in target/site
 	@scripts/setup.sh site
 	$(CARGO) build --locked --profile wasm --target wasm32-unknown-unknown --package lastmile-playground
 	cd web && node build.mjs site $(abspath $(TARGET))/wasm32-unknown-unknown/wasm/lastmile_playground.wasm $(abspath $(TARGET))/site
 	cd web && node docs.mjs $(MDBOOK) $(abspath $(TARGET))/site $(abspath $(TARGET))/doc
 
 .PHONY: stories
-stories: ## The values that the stories show, by reproducing their tables: up to an hour of one core
+stories: ## Compute the values that the stories show, by reproducing their tables: up to an hour of one core
 	@scripts/setup.sh web
 	$(CARGO) build --release --locked --package lastmile-cli
 	cd web && node stories-data.mjs $(abspath $(TARGET))/release/lastmile
 
 .PHONY: fuzz
-fuzz: ## Each parser against random input, FUZZ_SECONDS each
+fuzz: ## Test each parser with random input, FUZZ_SECONDS each
 	@scripts/setup.sh fuzz
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
 .PHONY: web
-web: ## The scripts of reports and of the dashboard, from web/ into the crates that have them in the binary
+web: ## Bundle the scripts of reports and of the dashboard from web/ into the crates that embed them
 	@scripts/setup.sh web
 	@scripts/web-packages.sh
 	cd web && npx --no-install tsc --noEmit && node build.mjs report && node dashboard.mjs
 
 .PHONY: python
-python: ## The tests of the Python package alone
+python: ## Run the tests of the Python package
 	@scripts/setup.sh python
 	@scripts/python-lint.sh
 	$(CARGO) test --workspace --locked --no-run
 	@scripts/python-tests.sh
 
 .PHONY: notebooks
-notebooks: ## The notebooks at full size, and their pictures in docs/images/notebooks: about five minutes
+notebooks: ## Run the notebooks at full size, and draw their pictures in docs/images/notebooks: about five minutes
 	@scripts/setup.sh python
 	@scripts/python-tests.sh --run scripts/notebooks.py --pictures docs/images/notebooks
 
@@ -164,34 +164,34 @@ DIST_PROFILE ?= release
 export TARGETS
 
 .PHONY: dist
-dist: ## What is published, in target/dist: the parts below, with SHA256SUMS; an hour and more
+dist: ## Build all packages below in target/dist, with SHA256SUMS; an hour and more
 	@rm -rf $(TARGET)/dist
 	@$(MAKE) dist-static dist-deb dist-container dist-wheels dist-crates
 	@scripts/dist/summary.sh
 
 .PHONY: dist-static
-dist-static: ## The program without shared libraries, for x86-64 and arm64
+dist-static: ## Build the program without shared libraries, for x86-64 and arm64
 	@scripts/setup.sh dist
 	@PROFILE=$(DIST_PROFILE) scripts/dist/static.sh
 
 .PHONY: dist-deb
-dist-deb: ## Debian packages of the static programs
+dist-deb: ## Build Debian packages of the static programs
 	@PROFILE=$(DIST_PROFILE) scripts/dist/deb.sh
 
 .PHONY: dist-container
-dist-container: ## Container images of the static programs
+dist-container: ## Build container images of the static programs
 	@PROFILE=$(DIST_PROFILE) scripts/dist/container.sh
 
 .PHONY: dist-wheels
-dist-wheels: ## Wheels and source archive of the Python package
+dist-wheels: ## Build wheels and source archive of the Python package
 	@scripts/setup.sh dist
 	@PROFILE=$(DIST_PROFILE) scripts/dist/wheels.sh
 
 .PHONY: dist-crates
-dist-crates: ## Packages for crates.io, and the command compiled from them
+dist-crates: ## Build packages for crates.io, and compile the command from them
 	@PROFILE=$(DIST_PROFILE) scripts/dist/crates.sh
 
 .PHONY: clean
-clean: ## Remove what was built and the demo's reports
+clean: ## Remove build results and the demo's reports
 	$(CARGO) clean
 	rm -rf out

@@ -50,7 +50,7 @@ pub struct Reassembler {
     cells: u32,
     /// The frame of the first of these cells.
     frame: u32,
-    /// They are of several frames.
+    /// True if these cells are of several frames.
     mixed: bool,
 }
 

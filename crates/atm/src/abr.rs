@@ -138,7 +138,7 @@ pub enum AbrError {
     NoPower {
         /// Name: `rif`, `rdf`, `nrm` or `cdf`.
         name: &'static str,
-        /// Its value.
+        /// The value of the parameter.
         value: u64,
         /// Least possible.
         least: u64,

@@ -115,7 +115,7 @@ impl Run {
     }
 }
 
-/// Cells, and those of them with CLP = 1.
+/// The number of cells, and the number with CLP = 1.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CellCounts {
     pub(crate) all: u64,

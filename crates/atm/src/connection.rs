@@ -41,7 +41,7 @@ pub(crate) struct Connection {
 pub(crate) struct DropCounts {
     /// By [`CellDrop::index`].
     pub(crate) by_reason: [u64; CellDrop::ALL.len()],
-    /// Those with CLP = 1.
+    /// Dropped cells with CLP = 1.
     pub(crate) low_priority: u64,
 }
 

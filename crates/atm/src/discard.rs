@@ -78,7 +78,7 @@ pub enum Scheme {
 pub struct Discard {
     /// The frames to drop.
     pub scheme: Scheme,
-    /// Their last cells.
+    /// The treatment of the last cells of frames that are dropped.
     pub last_cell: LastCell,
     /// The cells that thresholds of the scheme count.
     pub measure: Measure,
@@ -132,10 +132,10 @@ pub struct Rules {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arriving {
     pub(crate) cells: u16,
-    /// The last of them ends the frame.
+    /// True if the last of these cells ends the frame.
     pub(crate) last: bool,
     pub(crate) low_priority: bool,
-    /// The largest number of them that wait at the same time.
+    /// The largest number of these cells that wait at the same time.
     pub(crate) waiting: u16,
 }
 

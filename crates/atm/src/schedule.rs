@@ -57,7 +57,7 @@ impl Schedule {
         Self { shares, clocks: vec![0; levels], turns: BinaryHeap::new() }
     }
 
-    /// Cells pass an idle port: none of them waits.
+    /// Records cells that pass an idle port without a wait.
     #[inline]
     pub(crate) fn pass(&mut self, queue: u16, cells: u16) {
         let share = &mut self.shares[queue as usize];
@@ -81,7 +81,7 @@ impl Schedule {
         Some((turn.queue, self.turns.len() == 1))
     }
 
-    /// That queue sent `cells` cells in a row. `empty`: it has no more.
+    /// Records that the queue of the current turn sent `cells` cells in a row. `empty`: the queue has no more.
     #[inline]
     pub(crate) fn served(&mut self, cells: u32, empty: bool) {
         let Some(mut first) = self.turns.peek_mut() else { return };

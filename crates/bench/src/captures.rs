@@ -109,7 +109,7 @@ fn capture() -> Option<PathBuf> {
     Some(std::env::current_exe().ok()?.with_file_name("bench-capture.pcapng"))
 }
 
-/// The capture as a file. It and what is written beside it are removed at the end.
+/// The capture as a file. It and what is written next to it are removed at the end.
 pub(crate) struct Prepared(PathBuf);
 
 impl Prepared {

@@ -353,7 +353,7 @@ impl Port for Sink {
     }
 }
 
-/// A row for each way and size, the numbers of flows beside one another.
+/// A row for each way and size, the numbers of flows next to one another.
 pub(crate) fn print_table(rows: &[Measurement]) {
     let costs: Vec<&Cost> = rows.iter().filter_map(|row| row.datapath.as_ref()).collect();
     let legend = "a packet from one port to the other, both in memory, at so many flows; half TCP data, a quarter \

@@ -69,7 +69,7 @@ impl Folders {
                 file.display()
             )));
         }
-        // A folder that may not be looked at is no missing one: the error of the file tells of it.
+        // A folder that may not be read is not missing: the error of the file reports it.
         if matches!(folder.try_exists(), Ok(false)) {
             let failure = Failure::new(format_args!("{named_by}: cannot write {}: no such folder", path.display()));
             return Err(failure.hint(format!("the folder {} does not exist", folder.display())));

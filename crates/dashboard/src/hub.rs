@@ -30,7 +30,7 @@ pub trait Program: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// The traffic of the last minute with another policy, beside what happened, as JSON. May take
+    /// The traffic of the last minute with another policy, next to what happened, as JSON. May take
     /// seconds: a thread of its own calls it.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use crate::command::Value;
 pub(crate) struct Discipline {
     pub(crate) words: String,
     pub(crate) values: Vec<(&'static str, Value)>,
-    /// What has a queue, if not each flow: the options of tc-flow(8).
+    /// The owner of a queue, if not each flow, by the options of tc-flow(8).
     pub(crate) hosts: Option<String>,
 }
 

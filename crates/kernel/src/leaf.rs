@@ -111,7 +111,7 @@ fn by_hosts(place: &Place<'_>, options: &str) -> Step {
     Step::Choice { about: vec![], first: Command::new(&words), then: vec![], lacking, otherwise: vec![] }
 }
 
-/// What has a queue in a scheduler of members.
+/// The owner of a queue in a scheduler of members.
 const fn per<S>(among: &Among<S>) -> Per {
     match among {
         Among::Classes(_) => Per::Flow,

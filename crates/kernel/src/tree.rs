@@ -50,7 +50,7 @@ pub(crate) struct Class<'a> {
     pub(crate) quantum: u64,
     /// The queue of its packets; `None` for a class with child classes.
     pub(crate) queue: Option<&'a Spec>,
-    /// Its curves, where the scheduler is HFSC.
+    /// The service curves of the class, where the scheduler is HFSC.
     pub(crate) curves: hfsc::Share,
 }
 

@@ -1,4 +1,4 @@
-//! Captures of real packets, written by a thread of their own beside the one that carries the packets.
+//! Captures of real packets, written by a thread of their own next to the one that carries the packets.
 //!
 //! Times are the line's: a transmission's begin and a packet's arrival by the line's clock, however late the program
 //! woke up. The tap reports hop by hop, so the writer sorts packets by time. Packets that arrive faster than they can

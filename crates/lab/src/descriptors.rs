@@ -7,7 +7,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::error::Error;
 
-/// Descriptors of a process with a lab in it, beside those of flows.
+/// Descriptors of a process with a lab in it, next to those of flows.
 const OTHER_DESCRIPTORS: u64 = 128;
 /// Descriptors that a flow has at a time, at most: an application those of its connections.
 const FLOW_DESCRIPTORS: u64 = 4;

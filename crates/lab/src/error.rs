@@ -62,7 +62,7 @@ pub enum Error {
         scenario: String,
         /// Name of the traffic.
         traffic: String,
-        /// Its kind, as part of a sentence.
+        /// The kind of the traffic, as part of a sentence.
         kind: &'static str,
     },
     /// The scenario has no traffic.
@@ -98,7 +98,7 @@ pub enum Error {
     /// The kernel does not have a congestion control, or the process may not use it.
     #[error("this kernel has no congestion control {name:?}")]
     NoCongestionControl {
-        /// Its name.
+        /// The name of the congestion control.
         name: String,
     },
     /// The machine refused something.

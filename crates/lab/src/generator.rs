@@ -107,7 +107,7 @@ impl<'a> Generator<'a> {
         })
     }
 
-    /// Lets the flows run until the time is up or the emulator is `over`. Tells the emulator to look by `poke`, and
+    /// Lets the flows run until the time is up or the emulator is `over`. Wakes the emulator by `poke`, and
     /// publishes the progress of its flows.
     pub(crate) fn run(
         &mut self,

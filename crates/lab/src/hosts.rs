@@ -91,7 +91,7 @@ fn settings(hosts: &HostConfig) -> Vec<(&'static str, String)> {
     all
 }
 
-/// Of the namespace of the calling thread.
+/// Writes a sysctl of the namespace of the calling thread.
 fn write(name: &str, value: &str) -> io::Result<()> {
     fs::write(format!("/proc/sys/net/ipv4/{name}"), value)
 }

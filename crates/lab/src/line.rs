@@ -54,7 +54,7 @@ pub struct Direction {
     pub dropped_unread: u64,
     /// Frames longer than any buffer, dropped before they counted as received.
     pub cut_short: u64,
-    /// Taken as arrived when they were read, since nothing told when they were given to the device.
+    /// Packets that count as arrived when they were read, since they have no stamp of the device.
     pub unstamped: u64,
     /// Checksums that the sending host had left to a device, finished.
     pub checksums_finished: u64,

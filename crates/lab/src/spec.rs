@@ -81,7 +81,7 @@ impl End {
 pub struct Flow {
     /// Name, unique.
     pub name: String,
-    /// Which host its data comes from.
+    /// The host that sends the data.
     pub from: End,
     /// When it starts.
     pub start: Instant,
@@ -137,7 +137,7 @@ pub struct TransferPlan {
     pub bytes: Option<u64>,
     /// Bytes that the receiver sends first.
     pub request: u64,
-    /// Which host opens the connection.
+    /// The host that opens the connection.
     pub opener: End,
     /// Port of the host that opens.
     pub opener_port: u16,
@@ -166,7 +166,7 @@ pub struct QuicPlan {
     pub bytes: Option<u64>,
     /// Bytes that the receiver sends first.
     pub request: u64,
-    /// Which host opens the connection.
+    /// The host that opens the connection.
     pub opener: End,
     /// Port of the host that opens.
     pub opener_port: u16,
@@ -254,8 +254,8 @@ impl ConnectionPlan {
 
 /// The decisions of an application, apart from the sockets that carry them out. The lab numbers the connections.
 pub trait Application: Send {
-    /// It starts, or the time has come that it asked for. `delivered` returns the bytes that a connection has delivered
-    /// in all.
+    /// Handles the start, or a time that the application asked for. `delivered` returns the bytes that a connection has
+    /// delivered in all.
     fn wake(&mut self, now: Instant, delivered: &dyn Fn(u32) -> u64);
 
     /// The next order; the lab asks again until there is none.
@@ -273,7 +273,7 @@ pub trait Application: Send {
     /// Data have come over `connection`.
     fn delivered(&mut self, now: Instant, connection: u32);
 
-    /// It is over; orders close what is open.
+    /// Ends the application; its orders close the open connections.
     fn stop(&mut self, now: Instant);
 
     /// When it is to be woken, if at all.

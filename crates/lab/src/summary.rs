@@ -105,7 +105,7 @@ pub fn measured(origin: &Origin, plan: &Plan<'_>, outcome: &lab::Outcome, label:
     let run = as_simulated(plan, outcome);
     let mut summary = summarise(origin, network, &run);
     summary.run.clock = Clock::Monotonic;
-    // The kernel does not tell how often it retransmitted fast, and an old one not how often it timed out.
+    // The kernel does not report its fast retransmits, and an old one does not report its timeouts.
     for (flow, live) in summary.flows.iter_mut().zip(transfers_and_datagrams(plan, outcome)) {
         flow.transport.fast_retransmits = None;
         if let Some(tcp) = live.tcp.as_ref().filter(|tcp| !tcp.congestion.is_empty()) {
@@ -331,7 +331,7 @@ fn flow_series(plan: &Plan<'_>, outcome: &lab::Outcome) -> Vec<sim::Series> {
         all.push(series("jitter_s", &name, stream(|flow| flow.jitter_s)));
         let tcp = |of: fn(&lab::TcpSample) -> Option<f64>| -> Vec<(Instant, f64)> {
             let points = regular.iter().filter_map(|sample| {
-                // Before it is connected there is nothing to tell.
+                // Before it is connected there is nothing to report.
                 let tcp = sample.flows[number].tcp.as_ref().filter(|tcp| tcp.cwnd_bytes > 0)?;
                 Some((sample.at, of(tcp)?))
             });

@@ -12,7 +12,7 @@ use crate::need;
 pub struct Composed {
     /// The file, with comments.
     pub text: String,
-    /// What the home needs and the line does not have, one sentence each.
+    /// The needs of the home that the line does not meet, one sentence each.
     pub notes: Vec<String>,
 }
 

@@ -8,9 +8,9 @@ use lastmile_units::BitRate;
 /// An access line: the `[access]` part of a scenario.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// Its name, as `lastmile new --line` takes it.
+    /// The name of the line, as `lastmile new --line` takes it.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// A description of the line, in one line.
     pub about: String,
     /// Mean rate of the wire towards the client.
     pub down: BitRate,
@@ -34,9 +34,9 @@ pub(crate) struct Shared {
 /// A household: the `[[traffic]]` part of a scenario.
 #[derive(Clone, Debug)]
 pub struct Home {
-    /// Its name, as `lastmile new --home` takes it.
+    /// The name of the home, as `lastmile new --home` takes it.
     pub name: &'static str,
-    /// Who lives there and does what, in one line.
+    /// The people of the household and their applications, in one line.
     pub about: String,
     /// The number of access lines that share the capacity behind them.
     pub lines: u64,

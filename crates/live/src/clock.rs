@@ -102,7 +102,8 @@ impl Arrivals {
         self.latest
     }
 
-    /// All that came before `time` has been told, or something came at that time. The latest such time.
+    /// Advances to `time`: a packet arrived then, or all earlier packets have been handed over. Returns the latest such
+    /// time, which is later than `time` if the wall clock was set.
     pub(crate) fn at(&mut self, time: Instant) -> Instant {
         self.latest = self.latest.max(time);
         self.latest

@@ -26,8 +26,8 @@ const LEAST_PERMILLE: u64 = 500;
 pub struct Tuning {
     /// Stay awake for this long before each departure: more punctual, and costs CPU time. Zero: sleep until it is due.
     pub spin: Duration,
-    /// Of the time, at most this part in staying awake so: where departures follow one another
-    /// closely, some come late by a wake-up instead. 100: no limit.
+    /// The largest share of the time, in percent, that the program stays awake for `spin`. Where departures are so
+    /// close that more is needed, some are late by a wake-up. 100: no limit.
     pub spin_percent: u8,
     /// Stay awake for this long after each packet too, so that the next need not wake anybody up.
     /// Zero: not. Where packets carry no receive stamp, waking up is what delays them most.

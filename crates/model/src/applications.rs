@@ -130,7 +130,7 @@ pub struct Conference {
     pub frame_rate: u32,
     /// Payload of a full packet of video.
     pub packet: ByteCount,
-    /// The audio beside the video.
+    /// The audio that accompanies the video.
     pub audio: Audio,
     /// Time from the first packet that a report covers to the report.
     pub feedback: Duration,
@@ -188,7 +188,7 @@ pub struct Game {
 /// Datagrams of one direction of a game.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Datagrams {
-    /// Time between two of them.
+    /// Time between two datagrams.
     pub interval: Spread<Duration>,
     /// IP bytes.
     pub size: Spread<ByteCount>,

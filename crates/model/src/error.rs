@@ -28,7 +28,7 @@ pub enum BuildError {
     NoSuchNode {
         /// `link` or `traffic`.
         what: &'static str,
-        /// Its name.
+        /// The name of the link or the traffic.
         name: String,
         /// The index.
         index: usize,

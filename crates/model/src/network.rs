@@ -86,7 +86,7 @@ pub struct Record {
     pub interval: Option<Duration>,
     /// The number of flows up to which each flow has its own series and phases.
     pub flow_limit: usize,
-    /// Times that divide phases, beside the starts, stops and ends of the traffic.
+    /// Times that divide phases, in addition to the starts, stops and ends of the traffic.
     pub cuts: Vec<Instant>,
 }
 

@@ -163,7 +163,7 @@ pub enum Source {
         /// Bytes that the client sends first, for a transfer that the client receives; zero for
         /// none.
         request: u64,
-        /// Which end opens the connection.
+        /// The end that opens the connection.
         opened_by: OpenedBy,
     },
     /// A QUIC transfer of `bytes` bytes, or of unlimited size for `None`.
@@ -175,7 +175,7 @@ pub enum Source {
         /// Bytes that the client sends first, for a transfer that the client receives; zero for
         /// none.
         request: u64,
-        /// Which end opens the connection.
+        /// The end that opens the connection.
         opened_by: OpenedBy,
     },
     /// A TCP connection whose application writes at random times, with exponential gaps,
@@ -187,7 +187,7 @@ pub enum Source {
         rate: BitRate,
         /// Bytes of a write, at least one.
         size: ByteCount,
-        /// Which end opens the connection.
+        /// The end that opens the connection.
         opened_by: OpenedBy,
     },
     /// UDP packets with exponential gaps.

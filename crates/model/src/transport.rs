@@ -22,7 +22,7 @@ impl Transport {
     }
 }
 
-/// Which end of a transfer opens the connection.
+/// The end of a transfer that opens the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OpenedBy {
     /// The end that sends the data: an upload.

@@ -13,7 +13,7 @@ pub enum ParseError {
         /// The number of bytes needed.
         needed: usize,
     },
-    /// Neither IPv4 nor IPv6.
+    /// The packet is neither IPv4 nor IPv6.
     #[error("IP version {version} at byte 0: 4 or 6 is needed")]
     Version {
         /// The version that the first four bits give.
@@ -26,7 +26,7 @@ pub enum ParseError {
         offset: usize,
         /// The field's name in its RFC.
         field: &'static str,
-        /// Its value in the header.
+        /// The value of the field in the header.
         value: usize,
     },
 }

@@ -65,7 +65,7 @@ impl TcpFlags {
         ((self.0 & Self::ACE.0) >> 6) as u8
     }
 
-    /// These flags with the lowest three bits of `counter` as ACE field.
+    /// A copy of the flags with the lowest three bits of `counter` as ACE field.
     #[must_use]
     pub const fn with_ace(self, counter: u8) -> Self {
         Self(self.0 & !Self::ACE.0 | (counter as u16 & 7) << 6)

@@ -148,7 +148,7 @@ impl Bench {
     }
 }
 
-/// Tells the share of the work of all runs.
+/// Reports the share of the work of all runs.
 struct Progress {
     tell: fn(f64),
     before: usize,

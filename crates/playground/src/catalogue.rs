@@ -49,7 +49,7 @@ fn keys() -> BTreeMap<String, Vec<KeyEntry>> {
     all.map(|(table, keys)| (table, keys.into_iter().map(|(key, about)| KeyEntry { key, about }).collect())).collect()
 }
 
-/// What a built-in policy says about itself.
+/// The description of a built-in policy.
 fn about(name: &str) -> String {
     let about = ready::text(name).into_iter().flat_map(str::lines).find_map(|line| line.strip_prefix("about = "));
     about.unwrap_or_default().trim_matches('"').to_owned()

@@ -59,7 +59,7 @@ pub(crate) struct Plan {
     pub(crate) publication: String,
     /// With how many seeds the base case runs.
     seeds: usize,
-    /// Settings of what is tried beside the base case.
+    /// Settings of the cases that are tried in addition to the base case.
     #[serde(default)]
     brief: Values,
     /// By how much a run becomes shorter by `brief`: its usual length over this one.

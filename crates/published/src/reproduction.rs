@@ -1,4 +1,4 @@
-//! The reproduced side: each published figure beside the closed form, the simulation and, where
+//! The reproduced side: each published figure next to the closed form, the simulation and, where
 //! there is one, the live run.
 //!
 //! Serialised, a [`Reproduction`] has the shape that `lastmile reproduce --json` prints and that

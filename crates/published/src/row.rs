@@ -39,7 +39,7 @@ pub struct RowResult {
 pub type Samples = Vec<(String, Sample)>;
 
 impl RowResult {
-    /// A row of the data beside what a simulation of it gave.
+    /// A row of the data next to what a simulation of it gave.
     #[must_use]
     pub fn new(row: &Row, simulated: Values) -> Self {
         let mut result = Self {
@@ -78,13 +78,13 @@ impl RowResult {
         self.live = live;
     }
 
-    /// A prediction: [`unpublished`](Self::unpublished), and judged beside the table's own rows.
+    /// A prediction: [`unpublished`](Self::unpublished), and judged next to the table's own rows.
     #[must_use]
     pub fn predicted(params: Values, means: Means) -> Self {
         Self { predicted: true, ..Self::unpublished(params, means) }
     }
 
-    /// A row that the publication does not have, or not here, beside the means over several seeds.
+    /// A row that the publication does not have, or not here, next to the means over several seeds.
     #[must_use]
     pub fn unpublished(params: Values, means: Means) -> Self {
         let row = Row {
@@ -106,7 +106,7 @@ impl RowResult {
         ours.iter().filter_map(deviation).collect()
     }
 
-    /// A row beside the means over several seeds.
+    /// A row next to the means over several seeds.
     #[must_use]
     pub fn of_means(row: &Row, means: Means) -> Self {
         Self { ci95: means.ci95, samples: means.samples, ..Self::new(row, means.mean) }
@@ -125,7 +125,7 @@ impl RowResult {
         self.samples.extend(means.samples);
     }
 
-    /// A row of printed formulas beside what the same formulas give here; nothing is simulated.
+    /// A row of printed formulas next to what the same formulas give here; nothing is simulated.
     #[must_use]
     pub fn closed_form(row: &Row, theory: Values) -> Self {
         let deviation = theory

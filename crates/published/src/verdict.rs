@@ -195,7 +195,7 @@ const HALF: f64 = 0.5;
 /// How near the figures of a table lie to the published ones.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Agreement {
-    /// Published figures other than zero that have one of ours beside them.
+    /// Published figures other than zero that have one of ours next to them.
     pub figures: usize,
     /// Of these, within 10 % of the published one.
     pub within_10_pct: usize,

@@ -149,7 +149,7 @@ pub(crate) trait Above {
         false
     }
 
-    /// Its own shaper.
+    /// The shaper of the discipline itself.
     fn shaper(&self) -> Option<Shaper> {
         None
     }

@@ -196,7 +196,7 @@ impl Counter<'_> {
 pub struct Backlog {
     /// Packets.
     pub packets: PacketCount,
-    /// Their IP bytes.
+    /// IP bytes of the packets.
     pub bytes: ByteCount,
 }
 
@@ -287,8 +287,8 @@ pub enum DropReason {
     /// The far end rebuilt its header wrongly after an earlier loss, so its checksum failed (RFC
     /// 1144, section 4).
     HeaderCompression,
-    /// It was larger than the whole queue, the burst of a shaper, or the maximum of the line;
-    /// waiting would not have helped.
+    /// The packet was larger than the whole queue, the burst of a shaper, or the maximum of the line; waiting would not
+    /// have helped.
     TooLarge,
     /// No route, or no listener.
     Unreachable,

@@ -35,7 +35,7 @@ pub enum Overflow {
 pub struct Config {
     /// The capacity of the queue.
     pub limit: Limit,
-    /// Which packet goes when it is full.
+    /// The packet to drop when the queue is full.
     pub drop: Overflow,
 }
 

@@ -110,7 +110,7 @@ crate::catalogue!(spec);
 /// A shaper that every packet of a queue passes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shaper {
-    /// Its rate on the wire.
+    /// The rate of the shaper on the wire.
     pub rate: BitRate,
     /// The most bytes on the wire that pass in a span of time beyond its rate. `None`: urgent or guaranteed traffic
     /// passes in addition.

@@ -85,13 +85,13 @@ impl AckFrame {
         self.first.end - 1
     }
 
-    /// Its ranges, from the highest down.
+    /// The acknowledged ranges, from the highest down.
     pub fn ranges(&self) -> impl Iterator<Item = Range> + '_ {
         core::iter::once(self.first).chain(self.more.iter().copied())
     }
 
-    /// Its bytes: type, largest number, delay, number of ranges, first range, and for each further range the gap and
-    /// the length.
+    /// The bytes of the frame: type, largest number, delay, number of ranges, first range, and for each further range
+    /// the gap and the length.
     #[must_use]
     pub fn size(&self) -> u64 {
         let delay = self.delay.as_us() / ACK_DELAY_UNIT_US;
@@ -192,7 +192,7 @@ pub struct Packet {
     pub size: u16,
     /// The form of its header.
     pub form: Form,
-    /// Its frames.
+    /// The frames of the packet.
     pub frames: Frames,
 }
 

@@ -41,7 +41,7 @@ enum Slot {
     InFlight(Sent),
     Delivered,
     Lost,
-    /// It elicits no acknowledgement.
+    /// The packet elicits no acknowledgement.
     Silent,
 }
 

@@ -25,7 +25,7 @@ pub enum Limited {
     Forward,
     /// A: a link that its ACKs cross was full.
     Acks,
-    /// Neither: a window, a round trip, losses or its source.
+    /// Another limit than ACKs and the link: a window, a round trip, losses or the source.
     Neither,
 }
 
@@ -34,7 +34,7 @@ pub enum Limited {
 pub struct Measured {
     /// Name of the flow.
     pub name: String,
-    /// Its direction.
+    /// The direction of the measured flow.
     pub direction: String,
     /// A: ACKs that reached the sender, a second of the flow's life.
     pub acks_per_s: f64,

@@ -152,7 +152,8 @@ pub fn measured_phases(rows: &[Vec<Row>]) -> Vec<&str> {
     lines.filter(|phase| *phase != WHOLE_RUN).collect()
 }
 
-/// What the rows measure, as a sentence, and what has no phases if that is so.
+/// A sentence that names the phase, or the parts of the runs, that the rows measure. Where rows measure a phase, it
+/// also names the quantities that are of the whole run.
 #[must_use]
 pub fn about_the_rows(comparison: &Comparison, rows: &[Vec<Row>]) -> String {
     let places: Vec<String> = rows.iter().map(|runs| measured_where(runs)).collect();
@@ -227,12 +228,13 @@ pub fn about_the_probe(rows: &[Vec<Row>]) -> Option<&'static str> {
 /// A table has the share of a probe's lost requests if it is at least this in some run.
 const TOLD_LOSS: f64 = 0.01;
 
-/// What the columns of all rows are.
+/// The choice of the columns of all rows.
 #[derive(Clone, Copy)]
 struct Layout {
     /// The measure for the slowest replies to the ping: their 99th percentile, or their maximum if any row has too few.
     ping_p99: bool,
-    /// The same of the probe.
+    /// The measure for the slowest replies to the probe: their 99th percentile, or their maximum if any row has too
+    /// few.
     probe_p99: bool,
     /// True if rows have baselines of their own.
     has_baselines: bool,
@@ -294,13 +296,13 @@ impl RoundTrips {
 pub struct Measured {
     /// The part of the run.
     pub phase: String,
-    /// Its start.
+    /// The start of the measured phase.
     pub phase_from_s: f64,
-    /// Its end.
+    /// The end of the measured phase.
     pub phase_to_s: f64,
     /// Goodput of all downloads; `None` for a run over a network without an access line.
     pub download_bps: Option<f64>,
-    /// What the bulk downloads have without other traffic in that time, and their share of it.
+    /// Goodput of the bulk downloads without other traffic in that time, and their share of it.
     #[serde(flatten)]
     pub baseline: Baseline,
     /// Goodput of all uploads; `None` as well.
@@ -441,8 +443,8 @@ fn waits_of(summary: &Summary, phase: Option<&Phase>, links: [&str; 2], end: &st
     }
 }
 
-/// The phase that all runs have and in which both directions are offered most; `None` without one. What arrives is no
-/// reason to measure another phase: a starved upload is measured where the others are.
+/// The phase that all runs have and in which both directions are offered most; `None` without one. Arrivals do not
+/// decide: a starved upload is measured in the phase of the others.
 fn common_phase<'a>(runs: &[&'a Run]) -> Option<&'a Phase> {
     let (first, others) = runs.split_first()?;
     let load = |phase: &'a Phase| {

@@ -39,14 +39,14 @@ pub(crate) struct Interval {
 pub(crate) struct UnderWay {
     /// Sent before the interval, and not delivered before it.
     pub(crate) undelivered: u64,
-    /// The part of them that the receiver held: out of order, or not read yet.
+    /// The part of the undelivered data that the receiver held: out of order, or not read yet.
     pub(crate) held: u64,
     /// Sent and not acknowledged at the end.
     pub(crate) unacknowledged: u64,
 }
 
 impl Interval {
-    /// Its length in seconds.
+    /// The length of the interval in seconds.
     pub(crate) fn length_s(&self) -> f64 {
         self.to.since(self.from).as_secs_f64()
     }

@@ -118,7 +118,7 @@ impl Case<'_> {
         }
         let trip = self.round_trip("awaiting_ack");
         let trip = trip.map_or_else(String::new, |trip| format!("; {}", self.trip(&trip)));
-        // Nothing was sent again. Once data arrive the handshake is over, and their end and the FIN remain.
+        // Nothing was retransmitted. Once data arrive the handshake is over, and their end and the FIN remain.
         if self.retransmissions == 0 {
             let full = self.fullest(&self.shape.data_path);
             let full = full.map(|full| format!("{} ({} busy); ", full.words(), full.percent())).unwrap_or_default();
@@ -207,8 +207,8 @@ impl Case<'_> {
         }
     }
 
-    /// What a sender of QUIC could do about ACKs that fill their path, since no middlebox can: fewer ACKs than there
-    /// are, if they allow more than there is.
+    /// A remedy of a QUIC sender for ACKs that fill their path, since no middlebox can thin them: a request for fewer
+    /// ACKs, if that allows a higher goodput.
     fn remedy(&self) -> Option<String> {
         let allowed = self.shape.by_ratio(self.network, &RATIOS, (self.interval.from, self.interval.to))?;
         let (packets_per_ack, goodput_bps) = self.reached;
@@ -238,7 +238,7 @@ impl Case<'_> {
         if count == 1 { format!("1 {unit} retransmitted") } else { format!("{count} {unit}s retransmitted") }
     }
 
-    /// Its sender paces by a model of the path, such as BBR.
+    /// True if the flow's sender paces by a model of the path, such as BBR.
     fn is_model(&self) -> bool {
         match &self.network.traffic[self.traffic].source {
             Source::Bulk { sender, .. } => sender.variant.measures_rates(),
@@ -319,8 +319,8 @@ impl Case<'_> {
         Some(Trip { mean_s, rest_s: mean_s - explained_s, worst })
     }
 
-    /// The flow's own mean round trip of an octet. A receive window holds an octet until it is acknowledged, sent again
-    /// or not; a congestion window holds it for one of its transmissions.
+    /// The flow's own mean round trip of an octet. A receive window holds an octet until it is acknowledged,
+    /// retransmitted or not; a congestion window holds it for one of its transmissions.
     fn own_round_trip_s(&self, cause: &str) -> Option<f64> {
         if cause == "receive_window" { self.round_trips.in_flight_s() } else { self.round_trips.measured_s() }
     }

@@ -41,8 +41,8 @@ pub struct Measure {
     pub runs: u64,
 }
 
-/// The mean of so many values, of so many seeds, with its interval: `81.6 Mbit/s ± 1.2 Mbit/s`, or
-/// `2.0 s ± 0.1 s (2 of 3)` where only some of the runs have the measure.
+/// A mean with its interval, `81.6 Mbit/s ± 1.2 Mbit/s`, or `2.0 s ± 0.1 s (2 of 3)` where only some of the runs have
+/// the measure.
 pub(crate) fn text((Mean { mean, ci95 }, values): (Mean, u64), seeds: usize, text: impl Fn(f64) -> String) -> String {
     let interval = ci95.map_or_else(String::new, |ci95| format!(" ± {}", text(ci95)));
     let some = if values < seeds as u64 { format!(" ({values} of {seeds})") } else { String::new() };
@@ -69,7 +69,7 @@ mod tests {
     use crate::Summary;
     use crate::schema::{Phase, PhaseFlow};
 
-    /// A phase in which the transfer has this goodput beside `others`.
+    /// A phase in which the transfer has this goodput next to `others`.
     fn phase(name: &str, others: &[&str], goodput_bps: f64) -> Phase {
         let flow = PhaseFlow { name: "down".into(), offered: true, goodput_bps, ..PhaseFlow::default() };
         let traffic = others.iter().chain(&["down"]).map(|name| (*name).to_owned()).collect();

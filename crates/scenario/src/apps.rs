@@ -93,7 +93,7 @@ pub(crate) static SWARM: Section = Section {
             "rechoke",
             Kind::Time,
             "10 s",
-            "Time between choices. A connection that has not opened by then has delivered least.",
+            "Time between choices. A connection that has not opened counts as the one that delivered least.",
         )
         .at_least("100 ms")
         .at_most("24 h"),

@@ -25,11 +25,11 @@ pub(crate) static CASE: Section = Section {
 /// A row of `lastmile compare`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Case {
-    /// Its name in the comparison.
+    /// The name of the row in the comparison.
     pub name: String,
     /// Where the file says so.
     pub place: Place,
-    /// Its settings, each as `--set` has it.
+    /// The settings of the row, each in the form of `--set`.
     pub set: Vec<Override>,
 }
 

@@ -98,7 +98,7 @@ pub enum Place {
     },
     /// A file as a whole: it is missing or cannot be read.
     WholeFile {
-        /// Its path as the user gave it.
+        /// The path of the file as the user gave it.
         name: String,
     },
     /// An argument of the command line, as it was typed.
@@ -273,7 +273,7 @@ impl Report {
         &self.findings
     }
 
-    /// True with nothing to tell.
+    /// True without a finding.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.findings.is_empty()

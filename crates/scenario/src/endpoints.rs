@@ -5,7 +5,7 @@ use lastmile_model::{NodeIndex, OpenedBy};
 use crate::reader::Table;
 use crate::traffic::{Form, Surroundings};
 
-/// Which way data goes, true for down: two of them for both. `None` where `from` and `to` say it.
+/// The directions of the data, true for down; two for both directions. `None` where `from` and `to` give the direction.
 pub(crate) type Ways = &'static [Option<bool>];
 
 /// Reads `direction`; `None` if it is wrong.
@@ -104,7 +104,7 @@ impl Ends {
         if read.is_empty() { None } else { Some(read) }
     }
 
-    /// These ends, which are those of data that goes up, for data that goes down or up.
+    /// A copy of the ends, given for data that goes up, turned for data that goes down or up.
     pub(crate) fn turned(&self, down: Option<bool>) -> Self {
         if down == Some(true) {
             Self { from: self.to, to: self.from, label: "down".into(), opened_by: OpenedBy::Receiver }

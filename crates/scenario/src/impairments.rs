@@ -152,7 +152,7 @@ pub(crate) fn read(table: &Table<'_>, line: &mut Config) -> Option<()> {
     // A trace may change the delay.
     if reorders && line.impairments.jitter.is_none() && !table.has("trace") {
         let message = format!("{}: without jitter no packet overtakes another", table.path("reorder"));
-        table.warning("reorder", message, Some("jitter = \"5 ms\" beside it, or a share: reorder = \"1 %\"".into()));
+        table.warning("reorder", message, Some("jitter = \"5 ms\" with it, or a share: reorder = \"1 %\"".into()));
     }
     if table.has("duplicate") {
         line.impairments.duplicate = Some(duplicate(table)?).filter(|chance| chance.share > Ratio::ZERO);
@@ -191,7 +191,7 @@ fn loss(table: &Table<'_>) -> Option<(Ratio, Option<LossModel>)> {
         (None, Some(model)) => Some((chance.share, Some(LossModel::States(states(&model)?)))),
         (None, None) if chance.share == Ratio::ZERO && chance.correlation > Ratio::ZERO => {
             let message = format!("{}: a correlation of no losses", own.path("correlation"));
-            own.warning("correlation", message, Some("random = \"1 %\" beside it".into()));
+            own.warning("correlation", message, Some("random = \"1 %\" with it".into()));
             Some((Ratio::ZERO, None))
         }
         (None, None) if correlated => Some((Ratio::ZERO, Some(LossModel::Correlated(chance)))),

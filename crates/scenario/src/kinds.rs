@@ -17,7 +17,7 @@ pub(crate) enum FileKind {
 impl FileKind {
     pub(crate) const ALL: [Self; 3] = [Self::Scenario, Self::Policy, Self::Study];
 
-    /// Keys that only files of this kind have. Keys of several kinds, and those that a file has only beside these, are
+    /// Keys that only files of this kind have. Keys of several kinds, and keys that occur only together with these, are
     /// left out.
     pub(crate) const fn keys(self) -> &'static [&'static str] {
         match self {

@@ -341,7 +341,7 @@ pub fn of_several(text: &str) -> Option<String> {
     let framing = match layer.map(LinkLayer::framing) {
         Some(Framing::None) => "none",
         Some(Framing::Atm) => "atm",
-        // Framing of a line that bytes alone do not tell.
+        // Framing of a line that bytes alone do not show.
         Some(Framing::Ptm) | None => "ptm",
     };
     let overhead = bytes.checked_add(layer.map_or(0, LinkLayer::overhead))?;

@@ -36,7 +36,7 @@ pub struct Need {
     pub place: Place,
     /// A setting that would need less.
     pub hint: String,
-    /// It is kept with the results when the run is over.
+    /// True if the memory is kept with the results when the run is over.
     pub is_kept: bool,
 }
 

@@ -60,7 +60,7 @@ pub(crate) struct Nature {
     /// The data come from the server's end; the client's is the one that opens the connection, or where
     /// nothing is opened that of the access line.
     pub(crate) server_sends: bool,
-    /// Its packets are IPv6.
+    /// The packets of the traffic are IPv6.
     pub(crate) ipv6: bool,
     /// The number of its flows.
     pub(crate) count: u32,

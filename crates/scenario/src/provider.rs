@@ -38,8 +38,8 @@ fn limit(queue: &Spec) -> Option<BitRate> {
 pub(crate) fn with_policy(queue: &Spec, policy: &Spec) -> Spec {
     match queue {
         Spec::Tbf(tbf) => Spec::Tbf(Over::new(tbf.config.clone(), with_policy(&tbf.queue, policy))),
-        // A policer stands behind the modem. What a shaper of its rate lets out passes it; what no shaper holds meets
-        // it at the rate of the line, before or behind a queue.
+        // The provider's policer is behind the modem. It drops nothing behind a policy that shapes to its rate, and is
+        // left out. Without a shaper, packets reach it at the rate of the line, so it may be in front of the queue.
         Spec::Policer(policer) if limit(queue).is_some() && policy.shapers().is_empty() => {
             Spec::Policer(Over::new(policer.config.clone(), with_policy(&policer.queue, policy)))
         }

@@ -23,7 +23,7 @@ pub(crate) const TRANSPORT: Key = Key::with_default(
     "transport",
     Kind::Choice(&["tcp", "quic"]),
     "tcp",
-    "TCP, or QUIC over UDP, whose ACKs no regulator and no classifier can tell from data.",
+    "TCP, or QUIC over UDP, whose ACKs no regulator and no classifier can distinguish from data.",
 );
 pub(crate) const SETTINGS: Key = Key::optional("quic", Kind::Table("`quic`"), "the defaults of `quic`", "Its QUIC.");
 

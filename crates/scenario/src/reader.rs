@@ -27,7 +27,7 @@ pub(crate) struct Reader {
     /// The files that the document names.
     files: Rc<dyn Files>,
     report: RefCell<Report>,
-    /// Which keys were read, by heading: what the reference documents is read somewhere.
+    /// The keys that were read, by heading: each key that the reference documents is read somewhere.
     read: RefCell<BTreeSet<(&'static str, &'static str)>>,
 }
 

@@ -107,7 +107,7 @@ impl FromNode for Factor {
     }
 }
 
-/// Which packets of a capture to replay.
+/// The packets of a capture to replay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
     /// All.

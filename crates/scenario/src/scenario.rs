@@ -48,7 +48,7 @@ pub(crate) static ROOT: Section = Section {
         )
         .at_most("1 h"),
         Key::with_default("ipv6", Kind::Flag, "false", "Traffic is IPv6, unless its own `ipv6` says otherwise."),
-        Key::optional("record", Kind::Table("`[record]`"), "its defaults", "Records beside the totals."),
+        Key::optional("record", Kind::Table("`[record]`"), "its defaults", "Records in addition to the totals."),
         Key::optional("tcp", Kind::Table("`[tcp]`"), "its defaults", "TCP settings of all transfers."),
         Key::optional("access", Kind::Table("`[access]`"), "no access line", "An access line with its surroundings."),
         Key::optional("node", Kind::Tables("`[[node]]`"), "none", "Nodes with a processing delay."),
@@ -75,7 +75,7 @@ pub(crate) static ROOT: Section = Section {
 
 pub(crate) static RECORD: Section = Section {
     heading: "`[record]`",
-    about: "Records beside the totals.",
+    about: "Records in addition to the totals.",
     keys: &[
         Key::with_default("series", Kind::Flag, "true", "Series over time: rates, queues, windows, ACK numbers."),
         Key::optional(
@@ -105,7 +105,7 @@ const PROBE_INTERVAL: Duration = Duration::from_ms(200);
 /// Most samples of a series.
 const MOST_SAMPLES: u64 = 100_000;
 
-/// A scenario: what to simulate, and what the file says beside it.
+/// A scenario: what to simulate, and what else the file says.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     name: String,
@@ -170,7 +170,7 @@ impl Scenario {
         Ok(Self { warnings: report, ..scenario })
     }
 
-    /// Its name in results.
+    /// The name of the scenario in results.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

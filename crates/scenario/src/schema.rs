@@ -10,7 +10,7 @@ pub(crate) struct Section {
     pub(crate) heading: &'static str,
     /// The subject of the table. Markdown.
     pub(crate) about: &'static str,
-    /// Its keys, in the order of the reference.
+    /// The keys of the section, in the order of the reference.
     pub(crate) keys: &'static [Key],
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Key {
     pub(crate) min: Option<&'static str>,
     /// Largest value, written as in a file.
     pub(crate) max: Option<&'static str>,
-    /// Its meaning. Markdown, one line.
+    /// The meaning of the key. Markdown, one line.
     pub(crate) doc: &'static str,
 }
 
@@ -85,7 +85,7 @@ pub(crate) enum Kind {
     Limit,
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// A table, or a list of them, described under this heading.
+    /// A table, or a list of tables, described under this heading.
     Table(&'static str),
     Tables(&'static str),
     /// Something else: in words, and the forms of its values.

@@ -112,7 +112,7 @@ static RANGE: Section = Section {
 /// A study as its file says, read and checked as far as the file alone allows.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StudyFile {
-    /// Its name.
+    /// The name of the study.
     pub name: String,
     /// The path of the scenario.
     pub scenario: PathBuf,
@@ -155,7 +155,7 @@ pub struct Axis {
     pub key: String,
     /// Where the key is.
     pub place: Place,
-    /// Its values.
+    /// The values of the axis.
     pub values: Values,
 }
 

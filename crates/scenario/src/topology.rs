@@ -79,7 +79,7 @@ impl<'d> Topology<'d> {
         found
     }
 
-    /// Something is missing that the file has wrong: what would follow from that is not told.
+    /// True if something is missing because of an error in the file: errors that follow from it are not reported.
     pub(crate) fn incomplete(&mut self) {
         self.incomplete = true;
     }

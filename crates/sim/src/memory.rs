@@ -24,7 +24,7 @@ pub struct Held {
     pub holder: Holder,
     /// The number of its elements.
     pub count: u64,
-    /// Its memory in bytes.
+    /// Memory in bytes.
     pub bytes: u64,
 }
 

@@ -1,7 +1,7 @@
 //! One scenario under several policies, with several values of keys, or in several cases.
 //!
 //! Over an access line each run gets a best-effort probe, and the downloads run once more alone for
-//! each set of values that rows have beside their policies, as the baseline.
+//! each set of values that rows have next to their policies, as the baseline.
 
 pub mod rows;
 
@@ -29,7 +29,7 @@ const ALONE: &str = "download alone";
 pub type Load<'a> = dyn Fn(&[Override]) -> Result<Scenario, Report> + 'a;
 
 /// All runs of a comparison, each with its scenario: the seeds of each row, row by row, then the runs with only the
-/// downloads, the seeds of each set of values that rows have beside their policies.
+/// downloads, the seeds of each set of values that rows have next to their policies.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The rows.

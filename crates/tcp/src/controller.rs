@@ -51,13 +51,13 @@ pub struct InFlight {
 }
 
 impl InFlight {
-    /// The time of its transmission.
+    /// The time at which the packet was sent.
     #[must_use]
     pub fn sent(&self) -> Instant {
         self.sent
     }
 
-    /// Its octets.
+    /// The number of octets of the packet.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a packet is never empty")]
     pub fn len(&self) -> u64 {
@@ -87,7 +87,7 @@ struct Current {
     grows: u64,
     /// One past the highest octet that it delivers.
     highest: u64,
-    /// It delivers a packet sent after the last reduction.
+    /// True if the ACK delivers a packet sent after the last reduction.
     ends_recovery: bool,
 }
 

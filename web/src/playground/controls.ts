@@ -1,4 +1,4 @@
-/** The form beside the report: line and home, examples, an editor, knobs, policies. */
+/** The form next to the report: line and home, examples, an editor, knobs, policies. */
 
 import type { Catalogue, Entry, Finding } from "../engine/messages";
 import { h } from "../dom";

@@ -175,7 +175,7 @@ export class StoryChart {
     };
   }
 
-  /** Dots are drawn above all lines. Of names of places the sides stand beside each other. */
+  /** Dots are drawn above all lines. Of names of places the sides are next to each other. */
   private marks(plot: uPlot): void {
     const { ctx } = plot;
     const pixel = devicePixelRatio;

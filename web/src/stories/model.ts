@@ -116,7 +116,7 @@ export interface Figure {
   settings: Values;
   sliders: Slider[];
   choices: Choice[];
-  /** Further figures of a point, which are printed beside it. */
+  /** Further figures of a point, which are printed next to it. */
   also?: { figure: string; label: string; unit: Unit }[];
   /** What differs between a reader's point and the simulated ones. */
   note?: string;

@@ -33,7 +33,7 @@ use crate::cause::Cause;
 /// The least time of a retransmission timeout (Linux: `tcp_rto_min`), and the time that a probe allows for a
 /// delayed ACK (RFC 8985, section 7.2).
 pub(super) const LEAST: Duration = Duration::from_ms(200);
-/// What an ACK released is sent within this time.
+/// The longest delay from an ACK to a segment that it releases.
 pub(super) const PROMPT: Duration = Duration::from_ms(1);
 
 impl Half {

@@ -10,7 +10,7 @@ const FARTHEST: u16 = 256;
 /// The identifications of a direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Numbers {
-    /// That of the last packet, and the number of segments in it, of which each has one.
+    /// The IP identification of the last packet and the number of its segments (one identification each).
     last: Option<(u16, u16)>,
     /// Steps from packet to packet, and those of one.
     steps: u64,

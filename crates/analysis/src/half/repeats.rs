@@ -95,8 +95,8 @@ impl Half {
         Kind::Retransmission(self.cause(now, range, old, reaction))
     }
 
-    /// What data above the highest offset are: new, or `is_again` the first that a timer sends again after all before
-    /// were lost on the way to the capture.
+    /// The kind of data above the highest offset. They are new, or with `is_again` the first retransmission of a timer
+    /// whose original was lost before the capture.
     pub(super) fn judge_new(&mut self, range: (i64, i64), packet: &Meta, is_again: bool) -> Kind {
         if is_again {
             self.lost(range, packet);

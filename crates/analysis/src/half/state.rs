@@ -47,11 +47,13 @@ pub(super) struct Old {
     pub(super) filled: i64,
     /// True if any byte was captured before.
     pub(super) seen: bool,
-    /// Of the first such segment: time, episode, IP identification and timestamp of its last
-    /// transmission.
+    /// The time of the last transmission of the first segment that was captured before.
     pub(super) last: Instant,
+    /// The recovery episode of that transmission.
     pub(super) episode: Option<NonZeroU32>,
+    /// The IP identification of that transmission.
     pub(super) ip_id: Option<NonZeroU16>,
+    /// The TCP timestamp of that transmission.
     pub(super) timestamp: Option<u32>,
     /// The time of the segment above a filled hole, and the timestamp of the packet that showed the hole.
     pub(super) above: Option<(Instant, Option<u32>)>,

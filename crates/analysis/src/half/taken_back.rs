@@ -8,7 +8,7 @@ use super::state::Phase;
 use super::undo::Covered;
 
 impl Half {
-    /// A repair begins.
+    /// Records the evidence that would end the repair that begins: by a timeout (`Loss`) or by a fast retransmit.
     pub(super) fn begin_undo(&mut self, begins: Phase) {
         let una = self.stream.una;
         match begins {
@@ -25,7 +25,8 @@ impl Half {
         }
     }
 
-    /// The sender uses SACK. What seemed to be fast retransmits of one without were parts of recoveries.
+    /// Records that the sender uses SACK. Retransmissions that counted as fast ones, as of a sender without SACK, then
+    /// count as parts of recoveries.
     pub(super) fn heed(&mut self) {
         self.sack.heeded = true;
         for at in self.recovery.habits.as_reno.take() {

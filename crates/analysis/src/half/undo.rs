@@ -5,7 +5,7 @@
 //! (DSACK: RFC 3708), and after a timeout, while it has retransmitted the first segment alone, an acknowledgement of
 //! octets that were sent once (F-RTO with SACK: RFC 5682, section 3). As in Linux, a timeout in a fast recovery has no
 //! F-RTO, and where retransmissions of an earlier repair are in flight, the first of them is the one to compare with.
-//! What follows is a repair of its own.
+//! The next retransmission begins another repair.
 
 use crate::timestamps;
 use lastmile_packet::Meta;
@@ -21,7 +21,7 @@ pub(super) struct Covered {
     pub(super) original: bool,
 }
 
-/// What would end the repair.
+/// The evidence by which the sender undoes this repair.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
     /// The timestamp of the first retransmission in flight, if any is.

@@ -61,12 +61,12 @@ pub struct Erica {
     interval: Spacing,
     /// When this interval ends.
     end: Moment,
-    /// Its number, from 1.
+    /// The number of this interval, from 1.
     number: u64,
     /// Cells of ABR in this interval, and of others.
     cells: [u64; 2],
     active: u64,
-    /// Of the previous interval: ABR input and capacity, bit/s.
+    /// The ABR input of the previous interval, bit/s.
     input: u64,
     capacity: u64,
     fair_share: u64,

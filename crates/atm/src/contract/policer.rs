@@ -110,7 +110,7 @@ enum Rule {
 /// The frame of GFR that is being received.
 #[derive(Clone, Copy, Debug, Default)]
 struct Frame {
-    /// Its cells so far.
+    /// Cells of the frame so far.
     cells: u64,
     low_priority: bool,
     eligible: bool,

@@ -15,7 +15,7 @@ pub(super) struct Epd {
 /// The VCs that share the threshold.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sharing {
-    /// Their number. `None`: the VCs with cells in the queue.
+    /// The number of VCs that share the threshold. `None`: the VCs with cells in the queue.
     pub(super) vcs: Option<u32>,
 }
 

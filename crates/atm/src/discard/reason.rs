@@ -8,11 +8,11 @@ pub enum CellDrop {
     QueueFull,
     /// The memory that it shares was full.
     MemoryFull,
-    /// Its frame had lost a cell to a full buffer.
+    /// The frame had lost a cell to a full buffer.
     Ppd,
-    /// Its frame was refused at the threshold of EPD.
+    /// The frame was refused at the threshold of EPD.
     Epd,
-    /// Its frame was the one that SPD drops.
+    /// The frame was the one that SPD drops.
     Spd,
     /// The cell had CLP = 1 and the memory was above its limit.
     Selective,

@@ -7,7 +7,7 @@ use super::reason::CellDrop;
 pub struct FrameState {
     /// A frame has begun and not ended.
     pub receiving: bool,
-    /// Its cells are dropped, for this reason.
+    /// The reason for which the cells of the frame are dropped, if they are.
     pub discarding: Option<CellDrop>,
     /// SPD may drop a frame.
     pub armed: bool,

@@ -8,7 +8,7 @@ use super::state::Occupancy;
 pub(super) struct Limits {
     pub(super) queue: u32,
     pub(super) memory: u32,
-    /// Of the memory, for cells of CLP = 1 (SCD). `None`: as for CLP = 0.
+    /// The largest number of cells in the memory for which a cell with CLP = 1 is taken (SCD). `None`: as for CLP = 0.
     pub(super) low_priority: Option<u32>,
 }
 

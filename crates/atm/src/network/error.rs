@@ -67,9 +67,9 @@ pub enum NetworkError {
     Identifier {
         /// The VC.
         vc: String,
-        /// Its VPI.
+        /// The VPI of the channel.
         vpi: u16,
-        /// Its VCI.
+        /// The VCI of the channel.
         vci: u16,
     },
     /// A policer at a link without its cells.
@@ -157,7 +157,7 @@ pub enum NetworkError {
     TooMany {
         /// Kind of items.
         kind: &'static str,
-        /// Their number.
+        /// The number of items.
         count: usize,
         /// The largest number.
         most: usize,
@@ -165,7 +165,7 @@ pub enum NetworkError {
     /// A packet above the largest frame.
     #[error("a packet of {bytes} does not fit a frame of AAL5 with its header: at most 65 527 bytes")]
     PacketTooLarge {
-        /// Its size.
+        /// The size of the packet.
         bytes: ByteCount,
     },
 }

@@ -11,20 +11,20 @@ use crate::discard::CellDrop;
 pub struct Departure {
     /// Arrival of its last cell, or loss of its last cell inside the network.
     pub at: Instant,
-    /// Its VC.
+    /// The VC of the packet.
     pub vc: VcId,
     /// The `packet` of its offer.
     pub packet: u64,
-    /// Its size.
+    /// The size of the packet.
     pub bytes: ByteCount,
-    /// Its fate.
+    /// The fate of the packet.
     pub fate: Fate,
 }
 
 /// The fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// Its frame arrived whole.
+    /// The frame arrived whole.
     Whole,
     /// A cell was dropped, the first one for this reason; or the source had no space for the packet.
     Dropped(CellDrop),
@@ -116,7 +116,7 @@ impl Frames {
         *lost = Some(lost.map_or((at, reason), |before| before.min((at, reason))));
     }
 
-    /// Cells of a frame end, the last of them at `at`. `whole`: all cells of the frame have arrived.
+    /// Records cells of a frame that end, the last one at `at`. `whole`: all cells of the frame have arrived.
     #[inline]
     pub(crate) fn end_cells(&mut self, slot: u32, cells: u16, at: Instant, whole: bool) {
         let frame = &mut self.slots[slot as usize];

@@ -149,7 +149,7 @@ impl Queues {
 pub struct QueueSpec {
     /// Capacity, without the cell in transmission. `None`: that of the memory.
     pub limit: Option<CellCount>,
-    /// Its discard rules.
+    /// The discard rules of the queue.
     pub discard: Discard,
 }
 
@@ -160,7 +160,7 @@ pub struct ClassSpec {
     pub queue: QueueSpec,
     /// Strict priority: a class is served if all classes of a lower number are empty.
     pub priority: u8,
-    /// Its share among classes of its priority. At least 1.
+    /// The share of the class among classes of its priority. At least 1.
     pub weight: u16,
 }
 
@@ -178,7 +178,7 @@ pub struct Upc {
 pub struct VpSpec {
     /// Name in messages.
     pub name: String,
-    /// Its policer. All its VCs cross that link.
+    /// The policer of the path. All VCs of the path cross the policer's link.
     pub upc: Option<Upc>,
 }
 
@@ -202,13 +202,13 @@ pub struct VcSpec {
     pub pcr: Option<BitRate>,
     /// Cells leave the source with CLP = 1.
     pub low_priority: bool,
-    /// Its queue at ports with classes.
+    /// The queue of the VC at ports with classes.
     pub class: usize,
-    /// Its priority at ports with a queue for each VC: a lower number goes first.
+    /// The priority of the VC at ports with a queue for each VC: a lower number goes first.
     pub priority: u8,
-    /// Its weight there. At least 1.
+    /// The weight of the VC at ports with a queue for each VC. At least 1.
     pub weight: u16,
-    /// Its policer.
+    /// The policer of the VC.
     pub upc: Option<Upc>,
     /// Available bit rate. `None`: the source sends when packets are offered.
     pub abr: Option<Abr>,

@@ -17,7 +17,7 @@ use crate::discard::CellDrop;
 pub struct FrameCount {
     /// Frames.
     pub frames: u64,
-    /// Their cells.
+    /// Cells of the frames.
     pub cells: u64,
     /// Bytes of their packets.
     pub bytes: u64,

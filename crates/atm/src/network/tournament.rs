@@ -1,6 +1,8 @@
 //! Times of many things, and the earliest of them.
 //!
-//! Leaves form pairs; the node above a pair has the earlier time of both, up to the root.
+//! Leaves form pairs; the node above a pair has the earlier time of both, up to the root. `BinaryHeap` can neither
+//! change the time of a thing nor find the first due thing by index.
+//!
 //! Cost: none to read the earliest time; a logarithm to set a time or to find the first that is due.
 
 use lastmile_units::Instant;

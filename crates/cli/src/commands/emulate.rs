@@ -408,7 +408,7 @@ fn ends(world: &World) -> String {
 fn without_stamps(device: &str, obstacle: &std::io::Error) -> String {
     let needs = if obstacle.kind() == std::io::ErrorKind::PermissionDenied { "; it takes CAP_NET_RAW" } else { "" };
     format!(
-        "warning: no packet socket beside device {device} ({obstacle}{needs}): \
+        "warning: no packet socket for device {device} ({obstacle}{needs}): \
          packets count as arrived when they are read, so a late wake-up delays them"
     )
 }

@@ -54,7 +54,7 @@ fn changes(before: &Standing, now: &Standing) -> Vec<String> {
     told
 }
 
-/// Tells each change once, until `end`.
+/// Reports each change once, until `end`.
 pub(super) fn watch(links: &Links, end: &Stop) {
     let sound = |name: &str| Standing { name: name.to_owned(), up: true, carrier: true, left: None };
     let mut before: Vec<Standing> = links.standings().iter().map(|standing| sound(&standing.name)).collect();

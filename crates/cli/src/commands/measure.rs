@@ -253,7 +253,7 @@ fn plan(host: &str, options: &Measured, has_load: bool) -> Result<Plan> {
     let phases = options.phases.clone().unwrap_or_else(usual).0;
     if let Some(load) = phases.iter().copied().flatten().next().filter(|_| !has_load) {
         return Err(Failure::new(format_args!("--phases {}: an irtt server has no load", session::words(load)))
-            .hint("--phases idle, or irtt probes beside another load: --ping irtt/HOST"));
+            .hint("--phases idle, or irtt probes next to another load: --ping irtt/HOST"));
     }
     Ok(Plan {
         host: host.to_owned(),

@@ -75,7 +75,7 @@ impl TypedValueParser for Named {
     }
 }
 
-/// What `--list --json` prints.
+/// The output of `--list --json`.
 #[derive(Serialize)]
 struct Listed {
     lines: Vec<ListedLine>,

@@ -141,7 +141,7 @@ fn two_captures_show_delays_and_losses_between_them() {
     let parts = text.matches(" 1   down ").count();
     assert!(long.is_empty() && parts > 1, "{parts}: {long:#?}");
 
-    // The clocks are equal, but the second capture ends early: that is told, and lines fit 120 columns in a pipe.
+    // The clocks are equal, but the second capture ends early: a line says so, and lines fit 120 columns in a pipe.
     let cut = file("cut.pcapng");
     let whole = std::fs::read(file("client-cpe.pcapng")).unwrap();
     std::fs::write(&cut, &whole[..whole.len() / 2 + 1]).unwrap();

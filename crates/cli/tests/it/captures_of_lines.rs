@@ -1,4 +1,4 @@
-//! Captures of simulated lines with duplicates, reordering and queues before the capture, beside what the run counts.
+//! Captures of simulated lines with duplicates, reordering and queues before the capture, next to what the run counts.
 
 use std::process::{Command, Output};
 

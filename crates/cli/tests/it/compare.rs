@@ -307,7 +307,7 @@ fn detected(unit: &str, limiter: &serde_json::Value) -> String {
     lastmile_measure::detect::scenario::scenario(&serde_json::from_value(detection).unwrap(), "line")
 }
 
-/// The commands of the guide *Detecting a line*, and what a `--vary` of the kind alone is told.
+/// The commands of the guide *Detecting a line*, and the message for a `--vary` of the kind alone.
 #[test]
 fn what_detection_writes_can_be_compared() {
     use serde_json::json;

@@ -168,7 +168,7 @@ fn the_dashboard_shows_traffic_a_change_of_the_policy_and_another_policy() {
     assert_eq!(site.pinged(50), 50);
     assert_eq!(at(&site.status(), "policy"), "cake");
 
-    // Forwarding goes on beside those who do not read, and those who send noise.
+    // Forwarding goes on next to those who do not read, and those who send noise.
     for noise in ["\0\x01\x02\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "POST /login HTTP/1.1\r\nContent-Length: x\r\n\r\n"] {
         let mut rest = Vec::new();
         let _ = send(&site, noise).read_to_end(&mut rest);

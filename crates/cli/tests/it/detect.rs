@@ -46,7 +46,7 @@ struct Judged {
     faults: Vec<String>,
 }
 
-/// A way as it was detected, beside the truth: no wrong name or limiter, the rate within 1 %, the
+/// A way as it was detected, next to the truth: no wrong name or limiter, the rate within 1 %, the
 /// buffer within 10 %.
 fn judged(side: &Value, truth: LinkLayer, (rate, buffer): Way) -> Judged {
     let encapsulation = &side["encapsulation"];

@@ -198,6 +198,28 @@ fn a_heading_is_linked_by_its_words() {
     assert_eq!(anchors(document), ["results", "what-a-packet-costs-40-b", "kind--abr", "results-1"]);
 }
 
+/// The words between blanks, without code blocks and rows of tables.
+fn words(document: &str) -> usize {
+    let mut in_block = false;
+    let counted = document.lines().filter(|line| {
+        let fence = line.starts_with("```");
+        in_block ^= fence;
+        !in_block && !fence && !line.starts_with('|')
+    });
+    counted.map(|line| line.split_whitespace().count()).sum()
+}
+
+#[test]
+fn a_guide_has_at_most_1500_words() {
+    assert_eq!(words("# Two words\n\n```sh\nnot counted\n```\n| nor | this |\nbut *these three*, `and two`\n"), 3 + 5);
+    let mut guides = 0;
+    for (path, text) in documents().iter().filter(|(path, _)| path.starts_with("docs/guides/")) {
+        assert!(words(text) <= 1500, "{path} has {} words: split it by its questions", words(text));
+        guides += 1;
+    }
+    assert!(guides > 0, "docs/guides/ has the guides");
+}
+
 /// The map in crates/README.md names every crate.
 #[test]
 fn the_map_of_the_crates_names_every_crate() {

@@ -230,7 +230,7 @@ fn an_unused_line_carries_nothing() {
     }
 }
 
-/// The policy of the command stands in place of the file's, and is among the inputs of the results.
+/// The policy of the command replaces the file's, and is among the inputs of the results.
 #[test]
 #[ignore = "needs root: real packets"]
 fn a_policy_takes_the_place_of_the_files() {
@@ -445,7 +445,7 @@ fn the_server_is_there_before_the_command_and_gone_after_it() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("the command at the server's end ended before the line did (exit status: 3)"), "{said}");
-    // The failure of the command itself is told first.
+    // The failure of the command itself is reported first.
     let failed = ["./lastmile", "emulate", "line.toml", "--server", "exit 3", "--", "sh", "-c", "exit 7"];
     assert_eq!(as_nobody(&scratch, true, &failed).status.code(), Some(7));
     let ended = ["./lastmile", "emulate", "line.toml", "--server", "true", "--", "true"];
@@ -502,7 +502,7 @@ fn where_nothing_tells_when_packets_came_it_says_so_and_counts_them() {
         )
     };
     let (warnings, counts) = run(&["--bounding-set=-net_raw"]);
-    assert_eq!(warnings.matches("warning: no packet socket beside device lastmile").count(), 2, "{warnings}");
+    assert_eq!(warnings.matches("warning: no packet socket for device lastmile").count(), 2, "{warnings}");
     assert!(warnings.contains("it takes CAP_NET_RAW): packets count as arrived when they are read"), "{warnings}");
     for [received, unstamped] in counts {
         assert!(received >= 3 && unstamped == received, "{counts:?}");

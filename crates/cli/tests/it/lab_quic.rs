@@ -1,4 +1,4 @@
-//! QUIC of `lastmile lab`: endpoints of another implementation over real packets, beside the simulated ones. The
+//! QUIC of `lastmile lab`: endpoints of another implementation over real packets, next to the simulated ones. The
 //! tests need root, network namespaces and TUN devices, so they run only on request (`scripts/live-tests.sh`).
 
 use serde_json::Value;

@@ -95,7 +95,7 @@ impl Site {
         self.pinged_every("0.02", count)
     }
 
-    /// As [`Site::pinged`], with one every so many seconds.
+    /// As [`Site::pinged`], with a ping every `seconds`.
     pub(crate) fn pinged_every(&self, seconds: &str, count: u32) -> u32 {
         let mut ping = Command::new("ping");
         ping.args(["-n", "-q", "-i", seconds, "-W", "1", "-c", &count.to_string(), "10.9.0.2"]);

@@ -237,7 +237,7 @@ fn watch_keeps_the_classes_of_a_shaper_and_the_pings_over_its_line() {
     assert_eq!(html.matches("<script").count(), 3, "data and program");
     let (text, _, code) = site.history(&["--from", "1 h", "--class", "quick"]);
     assert!(code == Some(0) && text.contains("home up quick") && !text.contains("gateway"), "{text}");
-    // A typing error beside a name that is there is not a class without traffic.
+    // A typing error next to a name that is there is not a class without traffic.
     let (text, stderr, code) = site.history(&["--from", "1 h", "--class", "quick", "--class", "qiuck"]);
     assert!(code == Some(2) && text.is_empty() && stderr.contains("has no class qiuck between"), "{text}{stderr}");
     assert!(stderr.contains("classes: default, ") && stderr.contains("quick"), "{stderr}");

@@ -94,7 +94,7 @@ fn p99(answer: &Value, column: usize, name: &str) -> f64 {
     at(hop(answer, column, name), "delay_s.p99").as_f64().unwrap()
 }
 
-/// 400 datagrams of 1000 bytes in 4 s, and pings beside them for longer.
+/// 400 datagrams of 1000 bytes in 4 s, and pings next to them for longer.
 fn load(emulator: &Child) {
     let [client, server] =
         ["client", "server"].map(|end| Namespace::open(&format!("lastmile-{}-{end}", emulator.id())).unwrap());

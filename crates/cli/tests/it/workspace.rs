@@ -138,7 +138,7 @@ fn core_crates_use_nothing_that_touches_the_machine() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The package for Python stands beside the command, and starts its `main`.
+/// The package for Python is next to the command, and starts its `main`.
 #[test]
 fn the_package_for_python_uses_of_the_command_its_main_alone() {
     let uses_cli = |(path, text): &(String, String)| {

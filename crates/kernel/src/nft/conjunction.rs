@@ -3,7 +3,7 @@
 /// Expressions that all hold, in the words of nft; none always hold.
 ///
 /// nft refuses a line that asks for two families of addresses, or for two transport protocols: so
-/// they are known beside the text.
+/// they are known next to the text.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Conjunction {
     family: Option<Family>,

@@ -26,7 +26,7 @@ pub(super) enum Formula {
     True,
     False,
     Plain(Conjunction),
-    /// These bits of the mark are set, or not.
+    /// True if this bit of the mark is set, or if it is not set.
     Bit {
         bit: u32,
         set: bool,
@@ -91,7 +91,7 @@ fn not(part: Formula) -> Formula {
     }
 }
 
-/// Makes formulas of conditions, and gathers what they need beside their lines.
+/// Makes formulas of conditions, and gathers what they need next to their lines.
 #[derive(Clone, Debug)]
 pub(super) struct Terms {
     memory: Memory,

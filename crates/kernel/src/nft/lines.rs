@@ -15,7 +15,7 @@ const OWN_BITS: u32 = !(OTHER_BITS | PURE_ACK);
 pub(super) struct Lines {
     /// Lines that set bits of the mark.
     pub(super) before: Vec<String>,
-    /// The formula holds if one of them holds.
+    /// The formula holds if one of these conjunctions holds.
     pub(super) last: Vec<Conjunction>,
 }
 

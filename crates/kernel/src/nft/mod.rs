@@ -107,7 +107,7 @@ pub(crate) fn command(device: &'static str, rules: &[Rule<'_>], otherwise: Handl
     Command::new("nft -f -").reading(text.text).leaving(expected)
 }
 
-/// True if some rule asks for connections or hosts, and nft can tell it.
+/// True if some rule asks for connections or hosts, and nft can evaluate it.
 pub(crate) fn asks_for_memory(rules: &[Rule<'_>]) -> bool {
     rules
         .iter()

@@ -25,7 +25,7 @@ pub(super) struct Owner {
     connections: BTreeMap<u32, Connection>,
     opened: u32,
     failed: u64,
-    /// Of the connections that are gone.
+    /// The totals of the connections that are closed.
     totals: FlowOutcome,
 }
 
@@ -57,7 +57,7 @@ impl Owner {
         [self.application.next_wake(), timers].into_iter().flatten().min()
     }
 
-    /// It begins.
+    /// Begins the application.
     pub(super) fn begin(&mut self, now: Instant, hosts: &Hosts<'_>) -> Result<(), Error> {
         self.decide(now);
         self.carry_out(now, hosts)

@@ -92,7 +92,7 @@ impl Connection {
         }
     }
 
-    /// It closes when all that was asked for has come.
+    /// Closes the connection when every requested response has arrived.
     pub(super) fn hang_up(&mut self, now: Instant) {
         match self {
             Self::Tcp { transfer, .. } => transfer.hang_up(),

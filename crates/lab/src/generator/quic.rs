@@ -39,7 +39,7 @@ pub(super) struct QuicTransfer {
     sender: OneWay,
     receiver: OneWay,
     flight: Flight,
-    /// Its clock, once it has begun.
+    /// The clock of the transfer, once it has begun.
     zero: Option<Zero>,
     /// Bytes of the data left to offer; `None` for as many as there is time for.
     left: Option<u64>,

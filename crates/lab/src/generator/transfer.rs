@@ -28,7 +28,7 @@ use self::sender::Sender;
 /// A transfer, both ends of it.
 pub(super) struct Transfer {
     plan: TransferPlan,
-    /// It is the sender that opens.
+    /// True if the sender opens the connection.
     sender_opens: bool,
     far: SocketAddr,
     begun: Option<Instant>,
@@ -140,7 +140,7 @@ impl Transfer {
         }
     }
 
-    /// It closes when all that was asked for is sent.
+    /// Closes the connection when every requested byte is sent.
     pub(super) fn hang_up(&mut self) {
         self.sender.hang_up();
     }

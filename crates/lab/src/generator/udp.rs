@@ -136,7 +136,7 @@ impl Arrivals {
     }
 
     /// A packet whose number ends in these 32 bits has arrived. False for a copy of one that has arrived, or for one
-    /// that is no longer known.
+    /// that has been forgotten.
     pub(super) fn arrived(&mut self, number: u32, at: Instant) -> bool {
         let place = number.wrapping_sub(self.first as u32) as usize;
         let Some(sent) = self.sent.get(place) else { return false };

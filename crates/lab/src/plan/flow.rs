@@ -25,7 +25,7 @@ pub(super) const TIMESTAMPS: u16 = 12;
 /// One flow of a traffic.
 pub(super) struct Planned<'s> {
     pub(super) traffic: &'s Traffic,
-    /// Its place in the plan's network.
+    /// The index of the traffic in the plan's network.
     pub(super) index: usize,
     pub(super) member: u32,
     pub(super) from: End,

@@ -6,7 +6,7 @@ use lastmile_results::{Origin, summarise};
 use lastmile_scenario::Scenario;
 use lastmile_scenario::policy::ready;
 
-/// About the bits that a run carries, so that a fast line takes no longer than a slow one, in s of its rates.
+/// Roughly the bits that each run carries: a fast line is simulated for a shorter time.
 const BITS: u64 = 150_000_000;
 
 /// Runs a pair for a short time: the upload begins after a quarter of it.

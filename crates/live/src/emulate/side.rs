@@ -35,7 +35,7 @@ pub struct Side {
     // The device is removed before its namespace.
     end: End,
     name: String,
-    /// That no other line has an end in its namespace.
+    /// Keeps other lines from having an end in the namespace.
     _claim: Option<Claim>,
     namespace: Option<Namespace>,
     address: Option<Ipv4Addr>,

@@ -47,15 +47,15 @@ impl fmt::Display for Path {
     }
 }
 
-/// An open interface. While it is, the rest of the kernel gets nothing that comes in through it.
+/// An open interface. While it is open, the rest of the kernel gets no frame that arrives at it.
 pub struct Interface {
-    /// AF_XDP needs none of it. It goes first: the bridge carries on while the kernel closes sockets.
+    /// `None` with AF_XDP. It is dropped first, so that the bridge forwards while the kernel closes sockets.
     bypass: Option<Bypass>,
-    /// Where frames come and go.
+    /// Receives and sends frames.
     pub device: Box<dyn Device>,
-    /// By what, and why, for users: "packet sockets, because ...".
+    /// The packet path and its reason, for users: "packet sockets, because ...".
     pub path: String,
-    /// That this process has it.
+    /// Keeps other processes from opening the interface.
     _claim: Option<Claim>,
 }
 

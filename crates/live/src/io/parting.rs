@@ -1,7 +1,7 @@
 //! The end of a port's part in the frames of its device.
 //!
-//! At a planned end the frames that come from some time on are the kernel's, those before are the port's: it carries
-//! them, so that none is lost, and none of the others, so that none comes twice.
+//! At a planned end, the kernel forwards the frames that arrive from a given time on, and the port the earlier ones.
+//! So no frame is lost, and none is forwarded twice.
 
 use std::time::{Duration, SystemTime};
 

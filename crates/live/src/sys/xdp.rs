@@ -271,8 +271,8 @@ impl AsFd for XdpSocket {
     }
 }
 
-/// Leads all frames that come in through the device of this number, in the namespace of the calling thread, to these
-/// sockets, of which each serves the queue of its place.
+/// Redirects all frames that arrive at the device with this index, in the namespace of the calling thread, to these
+/// sockets. The socket at index `i` serves receive queue `i`.
 pub(crate) fn redirect(device: libc::c_int, sockets: &[XdpSocket], mode: Mode) -> io::Result<Redirecting> {
     bpf::redirect(device, sockets, mode.flags())
 }

@@ -89,8 +89,8 @@ fn is_port_of(sessions: &str, device: &str) -> bool {
 /// Sets up the configuration in place of what an earlier run made.
 ///
 /// # Errors
-/// A tool that is missing, or said no; a device with a discipline of somebody else. What an earlier run made is as it
-/// was then, unless a step failed on this device and not in the rehearsal: after that nothing is left.
+/// A tool is missing or reports an error; the device has a discipline that lastmile did not set. An earlier set-up is
+/// then unchanged, unless a step succeeded in the rehearsal and failed on this device: then nothing is set up.
 pub fn apply(configuration: &Configuration, target: &Target) -> Result<Lacking, Error> {
     let own = format!("{MAJOR:x}:");
     match read::root(&target.device)? {

@@ -55,8 +55,8 @@ impl UdpEcho {
         }
     }
 
-    /// Notes that of the 64 requests up to `highest` the server has received those of `window`. A request is given up
-    /// long after the reply that tells of it where requests follow fast, so replies are noted as they come.
+    /// Records a reply: the server has received request `highest - i` if bit `i` of `window` is set. Each reply is
+    /// recorded on arrival, because at short intervals later replies report on other requests before one is given up.
     fn note(&mut self, highest: u64, window: u64) {
         for back in 0..64 {
             if let Some(number) = highest.checked_sub(back) {
@@ -73,7 +73,7 @@ impl UdpEcho {
         if self.seen.has(number) { Some(Way::Down) } else { self.told.has(number).then_some(Way::Up) }
     }
 
-    /// Tells of the requests that are given up: of those sent before `before_s` also where nothing tells the way.
+    /// Reports the requests that are lost in a known direction, and all those sent before `before_s`.
     fn tell_lost(&mut self, before_s: f64, tell: &mut dyn FnMut(Sample)) {
         for (number, sent_s) in std::mem::take(&mut self.undecided) {
             let lost = self.way(number);

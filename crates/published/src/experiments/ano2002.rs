@@ -1,4 +1,4 @@
-//! Ano, Decre and Hasegawa 2002: assured forwarding as SBR3 with selective cell discard, beside
+//! Ano, Decre and Hasegawa 2002: assured forwarding as SBR3 with selective cell discard, next to
 //! best effort as UBR, on one OC-3c trunk.
 //!
 //! The measured tables are simulated by `experiments/ano2002.toml`. The base case was fixed, with

@@ -1,4 +1,4 @@
-//! Tables of formulas: what a publication prints beside what the same formulas give here, exactly.
+//! Tables of formulas: what a publication prints next to what the same formulas give here, exactly.
 //! Nothing is simulated.
 
 use crate::data::{Row, Table};

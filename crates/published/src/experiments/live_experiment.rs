@@ -26,7 +26,7 @@ pub struct LiveExperiment {
 }
 
 impl LiveExperiment {
-    /// Simulates the very runs of which the live figures will come, and sets what they give beside these.
+    /// Simulates the very runs of which the live figures will come, and sets what they give next to these.
     ///
     /// # Errors
     /// As those of the runs.

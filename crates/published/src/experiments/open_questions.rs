@@ -1,8 +1,7 @@
 //! Open questions of a publication: a base case that is fixed for stated reasons, and the results of other answers.
 //!
-//! The base case is what the program reproduces with. Every other answer is tried one at a time and
-//! told beside each table, and [`Reproducible`] tries them together; neither ever changes the base
-//! case.
+//! The base case is the set of answers with which the program reproduces. Each other answer is tried alone and
+//! reported next to the table, and [`Reproducible`] tries them together; neither changes the base case.
 
 use crate::data::Table;
 use crate::reproduction::{RowResult, Sensitivity, TableResult};
@@ -12,7 +11,7 @@ use super::seeds::SEEDS;
 use crate::error::ExperimentError;
 use crate::rounding::significant;
 
-/// Seeds of what is tried beside the base case: the fewest of which an interval says something.
+/// The number of seeds of each case that is tried in addition to the base case: the fewest with a useful interval.
 const FEW: usize = 3;
 
 /// A part of a table's reproduction, of which each can be made on a thread of its own.

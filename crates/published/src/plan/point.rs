@@ -1,4 +1,4 @@
-//! A point beside those of a table: the figures of a run with one seed, with settings that a reader chooses.
+//! A point next to those of a table: the figures of a run with one seed, with settings that a reader chooses.
 
 use super::runs::{Pooled, RowRuns, Trials, failed, numbers};
 use super::{Experiment, Plan};

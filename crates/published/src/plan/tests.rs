@@ -225,7 +225,7 @@ fn tables_may_have_seeds_and_lengths_of_their_own() {
     assert_eq!(plan.seeds("fig-7"), 3);
 }
 
-/// Three queues beside one another, and windows of both classes in one run.
+/// Three queues next to one another, and windows of both classes in one run.
 #[test]
 fn drawings_have_a_label_each() {
     let labels = |key, id| -> Vec<(String, String)> {

@@ -171,7 +171,7 @@ struct Offer {
 #[derive(Clone, Copy, Debug)]
 struct LastWindow {
     ack: SeqNumber,
-    /// It was in a SYN, whose window is in bytes whatever the unit of the flow.
+    /// True if the window was in a SYN, whose window is in bytes whatever the unit of the flow.
     by_syn: bool,
     /// The window field as the receiver sent it.
     field: u16,

@@ -35,7 +35,7 @@ use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Limit, Overf
 enum Role {
     /// An ACK that may give way to a newer one, or be the newer one.
     Link,
-    /// It departs unchanged, and no packet departs in its position.
+    /// A packet that departs unchanged, and in whose position no other packet departs.
     Fixed,
 }
 
@@ -139,7 +139,7 @@ impl<P: Packet> Discipline<P> for AckCollapsing<P> {
 pub struct Config {
     /// The capacity of the queue.
     pub limit: Limit,
-    /// Which packet goes when it is full.
+    /// The packet to drop when the queue is full.
     pub drop: Overflow,
     /// Packets that are never regulated.
     pub exempt: Match,

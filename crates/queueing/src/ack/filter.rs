@@ -32,10 +32,10 @@ use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Limit, Node,
 /// Treatment of duplicate ACKs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Duplicates {
-    /// They are kept, and so is the ACK that they repeat, as fast retransmit needs.
+    /// Duplicate ACKs are kept, and so is the ACK that they repeat, as fast retransmit needs.
     #[default]
     Keep,
-    /// They are filtered like any other older ACK.
+    /// Duplicate ACKs are filtered like any other older ACK.
     Remove,
 }
 
@@ -115,18 +115,18 @@ enum Chain {
 /// Effect of an arriving packet on the queued ACKs of its flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {
-    /// None, and it will not be removed.
+    /// The packet has no effect, and will not be removed.
     NoEffect,
-    /// It protects the ACK that it repeats, and itself.
+    /// The packet protects the ACK that it repeats, and itself.
     Protects,
-    /// It removes this many of the oldest, and a later ACK may remove it.
+    /// The packet removes this many of the oldest ACKs, and a later ACK may remove it.
     Removes(u32),
 }
 
 /// The queued pure ACKs of one flow.
 #[derive(Clone, Debug)]
 struct Flow {
-    /// Their number, protected ones included.
+    /// The number of queued ACKs, protected ones included.
     queued: u32,
     newest: Newest,
     /// The chain of removable ACKs: its oldest and its newest.

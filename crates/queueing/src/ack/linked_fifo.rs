@@ -1,4 +1,5 @@
-//! A FIFO with removal from its middle in O(1): a linked list of indices within one vector.
+//! A FIFO with removal from its middle in O(1): a linked list of indices within one vector. `VecDeque` shifts items
+//! to remove one, `LinkedList` has no handle to an item, and `slab` would replace the list of free slots alone.
 
 /// Identifies an item until it is removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -120,13 +120,13 @@ impl<R: Filter> Mechanism for Filtered<R> {
 /// Relation of an ACK to the newest acknowledgement of its flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum AckKind {
-    /// It has a higher number.
+    /// The ACK has a higher number.
     Advance,
-    /// It has an equal number and another window.
+    /// The ACK has an equal number and another window.
     WindowUpdate,
-    /// It repeats the newest acknowledgement.
+    /// The ACK repeats the newest acknowledgement.
     Duplicate,
-    /// It has a lower number: it was reordered.
+    /// The ACK has a lower number: it was reordered.
     Old,
 }
 

@@ -52,12 +52,12 @@ pub use table::Suppressed;
 /// Treatment of duplicate ACKs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Duplicates {
-    /// They are queued unchanged, as fast retransmit needs. Behind three queued ones, those with SACK blocks are
-    /// merged.
+    /// Duplicate ACKs are queued unchanged, as fast retransmit needs. Behind three queued ones, those with SACK blocks
+    /// are merged.
     #[default]
     Keep,
-    /// They are dropped and counted ([`Suppressed::duplicates`]), for a regenerator at the far end
-    /// to restore. The queued ACK takes their options.
+    /// Duplicate ACKs are dropped and counted ([`Suppressed::duplicates`]), for a regenerator at the far end to
+    /// restore. The queued ACK takes their options.
     Count,
 }
 

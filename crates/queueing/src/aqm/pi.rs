@@ -19,9 +19,9 @@ pub(crate) const fn percent(percent: u64) -> u64 {
 /// Gains, in parts of a hertz.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Gains {
-    /// Of the distance from the target.
+    /// The gain of the distance from the target.
     pub(crate) alpha: u32,
-    /// Of the change since the update before.
+    /// The gain of the change since the previous update.
     pub(crate) beta: u32,
     /// Parts in a hertz.
     pub(crate) parts: u32,

@@ -6,7 +6,7 @@
 
 use lastmile_units::{BitRate, Duration, Instant, Serialiser, WireBytes};
 
-/// What became of a packet that is charged.
+/// The fate of a packet that is charged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fate {
     Sent,

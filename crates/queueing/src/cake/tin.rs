@@ -56,7 +56,7 @@ struct Flow<P> {
     /// Tags of flows that share the queue for lack of their own.
     guests: Vec<u64>,
     state: QueueState,
-    /// Its position in the list of its state.
+    /// The position of the queue in the list of its state.
     position: Option<Handle>,
     /// Bytes on the wire that it may send in this round.
     deficit: i64,
@@ -115,10 +115,10 @@ struct Rounds {
     decaying: LinkedFifo<u16>,
 }
 
-/// What a turn of a queue yields.
+/// The result of one turn of a queue.
 enum Pulled<P> {
     Packet(P),
-    /// The AQM dropped a packet of these bytes, which are charged.
+    /// The AQM dropped a packet of this size, which is charged to the queue.
     Charged(WireBytes),
     /// The queue is empty.
     Nothing,

@@ -233,12 +233,13 @@ fn decided_by(checks: &[Check], decisive: bool, known: Known, facts: &Facts<'_>)
     answer
 }
 
-/// The part of a packet from which an answer follows.
+/// The knowledge from which a condition is answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Known {
-    /// The direction of its connection.
+    /// The direction of the packet's connection.
     Connection,
-    /// That, its [`Look`](super::verdict::Look), and the patterns that its connection has shown.
+    /// The direction of the packet's connection, the packet's [`Look`](super::verdict::Look), and the patterns that the
+    /// connection has shown.
     Look,
 }
 

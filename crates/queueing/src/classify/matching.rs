@@ -68,7 +68,7 @@ pub enum Match {
     /// when it is empty. In [`Match::All`] it is evaluated last, so that it counts packets that the
     /// other conditions match.
     NewConnections {
-        /// Which side of the limit.
+        /// The side of the limit that matches.
         bound: Bound,
         /// Connections; not zero.
         count: u32,
@@ -184,7 +184,7 @@ pub enum End {
     Source,
     /// The destination.
     Destination,
-    /// Either of them, or both.
+    /// Source, destination, or both.
     Either,
 }
 
@@ -273,7 +273,7 @@ impl fmt::Display for Prefix {
 pub struct Pattern {
     /// The bytes; at least one.
     pub bytes: Vec<u8>,
-    /// Their offset from the first payload byte; `None`: anywhere in the first [`Pattern::LOOKED_AT`].
+    /// The offset of the bytes from the first payload byte; `None`: anywhere in the first [`Pattern::LOOKED_AT`].
     pub at: Option<u16>,
 }
 

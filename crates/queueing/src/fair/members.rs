@@ -141,7 +141,7 @@ pub(crate) struct Classes<P, C> {
 
 struct ClassQueue<P> {
     sized: SizedQueue<P>,
-    /// It had packets and could not send when last polled.
+    /// True if the queue had packets and could not send when last polled.
     throttled: bool,
     sent_packets: u64,
     sent_bytes: u64,

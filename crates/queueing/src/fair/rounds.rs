@@ -26,7 +26,7 @@ pub(super) struct Rounds {
 pub(super) struct Turn {
     /// Bytes on the wire that it may still send in this round.
     credit: i64,
-    /// It is in one of the two lists.
+    /// True if the queue is in one of the two lists.
     listed: bool,
 }
 

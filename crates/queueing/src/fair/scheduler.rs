@@ -111,12 +111,12 @@ impl<P: Packet, M: Members<P>, O: Order> Discipline<P> for Scheduler<M, O> {
 
 /// The parameters of a fair scheduler: members with a share each, served in an [`Order`].
 pub(crate) trait Fair {
-    /// Its name in counters.
+    /// The name of the scheduler in counters.
     const KIND: &'static str;
     /// The share of a member: its weight or quantum.
     type Share: Copy;
 
-    /// Its members.
+    /// The members of the scheduler.
     fn among(&self) -> &Among<Self::Share>;
 
     /// The order of service by their shares.

@@ -74,7 +74,7 @@ pub struct Sfq<P> {
 struct Flow {
     /// Bytes on the wire that it may still send in this turn.
     credit: i64,
-    /// It is in the round.
+    /// True if the flow is in the round.
     listed: bool,
 }
 

@@ -63,14 +63,14 @@ struct Member {
     remainder: u64,
     head: Option<u64>,
     membership: Membership,
-    /// It has just sent a packet, so its next head was already queued.
+    /// True if the member has just sent a packet, so its next head was already queued.
     sending: bool,
 }
 
 /// The set that holds a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Membership {
-    /// None, and the member has no state.
+    /// The member is in no set and has no state.
     #[default]
     Absent,
     Waiting,

@@ -45,7 +45,7 @@ struct Member {
     remainder: u64,
     /// The finish tag of the head.
     finish: Option<u128>,
-    /// It has just sent a packet, so its next head was already queued.
+    /// True if the member has just sent a packet, so its next head was already queued.
     sending: bool,
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Buffer<P> {
     packets: VecDeque<P>,
     /// IP bytes of the packets.
     bytes: u64,
-    /// Their bytes on the wire, without header compression.
+    /// Bytes of the packets on the wire, without header compression.
     wire: u64,
     /// The bytes on the wire from which on it is full.
     most: u64,

@@ -3,11 +3,11 @@
 //!
 //! A station asks a head end for capacity. A request leaves at a *request opportunity*, or with
 //! granted data (*piggyback*). The head end answers with *grants*: spans of time on the wire, in
-//! slots of one length, of which a pattern says the parts that the station may use. A grant takes
+//! slots of one length. A pattern lists the parts of the slots that the station may use. A grant takes
 //! effect in the first slot that begins at least one *response* after the request. *Proactive*
-//! grants come without a request. What they carry counts as an answer to the requests that have reached
-//! the head end by then, and uses the tokens of the service flow. Where a requested grant covers the time of
-//! a proactive one, the two are one grant of the requested size: no time is granted twice.
+//! grants need no request. The bytes that they carry count towards the requests that have already reached the
+//! head end, and use the tokens of the service flow. A requested grant that covers the time of a proactive one
+//! is one grant with it, of the requested size: no time is granted twice.
 //!
 //! Sources: CableLabs MULPI v3.1 (requests, MAPs, piggyback, proactive grants), ITU-T G.984.3 and
 //! G.9807.1 (status reports), 3GPP TS 36.321 and TS 38.321 (scheduling request, buffer status report,
@@ -139,7 +139,7 @@ impl Proactive {
 pub struct Bucket {
     /// Rate of tokens.
     pub rate: BitRate,
-    /// Its capacity; at least [`LARGEST_PACKET`].
+    /// The capacity of the bucket; at least [`LARGEST_PACKET`].
     pub burst: WireBytes,
 }
 
@@ -262,7 +262,7 @@ impl Config {
     }
 
     /// How long packets wait for grants on a line that carries much and is not full, where requests leave with granted
-    /// data: for the answer, and for a slot. With one request outstanding, for the answer to the one before, too.
+    /// data: for the answer, and for a slot. With one request outstanding, for the answer to the previous request, too.
     /// `None`: the station never asks.
     #[must_use]
     pub fn wait_under_load(&self) -> Option<Duration> {

@@ -67,10 +67,10 @@ impl Impairments {
     }
 }
 
-/// Which packets overtake others.
+/// The rule by which packets overtake others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reorder {
-    /// Those whose delay is so much shorter: the delay of a packet is independent of its order.
+    /// A packet overtakes an earlier one if its drawn delay is shorter by more than the time between the two.
     ByDelay,
     /// Packets that arrive without delay and jitter, as netem's `reorder`; the others stay in order.
     Overtaking {

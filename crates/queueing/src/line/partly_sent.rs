@@ -20,7 +20,7 @@ pub(super) enum Unsent {
     Pieces(Pieces),
     /// Bytes that are sent as grants allow.
     Bytes {
-        /// Their number on the wire.
+        /// The number of these bytes on the wire.
         left: u64,
         /// Some of the packet has been sent.
         begun: bool,

@@ -25,7 +25,7 @@ pub enum TraceError {
     Order {
         /// Number of the entry, from 1.
         entry: usize,
-        /// Its time.
+        /// The time of the entry.
         at: Duration,
     },
     /// An entry at or behind the end.
@@ -33,7 +33,7 @@ pub enum TraceError {
     BehindEnd {
         /// Number of the entry, from 1.
         entry: usize,
-        /// Its time.
+        /// The time of the entry.
         at: Duration,
         /// Length of the trace.
         period: Duration,

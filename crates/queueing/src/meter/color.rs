@@ -3,7 +3,7 @@
 /// Verdict of a meter, in the words of RFC 2697. Meters with two verdicts return green and yellow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Color {
-    /// It conforms.
+    /// The packet conforms.
     Green,
     /// The packet exceeds the committed burst, and is within the excess burst or the peak rate.
     Yellow,

@@ -179,7 +179,7 @@ struct Express<P> {
     bytes: u64,
     /// Maximum time by which urgent packets may run ahead of the rate: two of the largest packets.
     ahead: Duration,
-    /// The time at which the first of them may depart.
+    /// The time at which the first urgent packet may depart.
     due: Option<Instant>,
     passed: u64,
     passed_bytes: u64,

@@ -96,7 +96,7 @@ pub enum Then {
     Transmit,
     /// The next rule that covers it, or without one the queue below.
     Continue,
-    /// None: the packet is dropped.
+    /// The packet is dropped.
     Drop,
 }
 

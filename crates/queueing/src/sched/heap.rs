@@ -1,5 +1,5 @@
 //! Times at which classes change, or by which they are served: a heap with at most one time for each class, which can
-//! be changed or removed.
+//! be changed or removed. `BinaryHeap` can neither change nor remove the time of a class.
 //!
 //! Cost: the logarithm of the number of classes in the heap.
 
@@ -36,7 +36,7 @@ impl<T: Copy + Ord> Heap<T> {
         self.heap.first().map(|(_, class)| *class as usize)
     }
 
-    /// Sets the time of a class, in position of an earlier setting.
+    /// Sets the time of a class, in place of an earlier one.
     pub(super) fn set(&mut self, class: usize, at: T) {
         let entry = (at, class as u32);
         match self.positions[class] {

@@ -133,11 +133,11 @@ impl Config {
 /// A leaf: its queue and counters.
 struct Leaf<P> {
     sized: SizedQueue<P>,
-    /// Its number in the configuration, and its position in the tree.
+    /// The number of the leaf in the configuration, and its position in the tree.
     number: usize,
     position: usize,
     is_active: bool,
-    /// Its backlog at the last update; only this tree changes it.
+    /// The backlog of the leaf at the last update; only this tree changes it.
     last_backlog: Backlog,
     sent: Sent,
 }
@@ -148,7 +148,7 @@ struct Sent {
     packets: u64,
     bytes: u64,
     wire_bytes: u64,
-    /// Of the packets, those that the real-time criterion served.
+    /// Packets that the real-time criterion served.
     real_time: u64,
 }
 

@@ -21,11 +21,11 @@ use crate::{BuildError, Environment, Node};
 /// A class of a tree. `S` are the parameters of the scheduler.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Class<S> {
-    /// Its name: unique, and not empty.
+    /// The name of the class: unique, and not empty.
     pub name: String,
     /// The name of its parent. `None`: a class on the link itself.
     pub parent: Option<String>,
-    /// Its parameters in the scheduler.
+    /// The parameters of the class in the scheduler.
     pub share: S,
     /// The queue of a leaf. `None` for a class with children.
     pub queue: Option<Spec>,
@@ -99,11 +99,11 @@ pub enum TreeError {
 /// A part of service curves that all begin at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Span {
-    /// Their first slopes.
+    /// The first slopes of the curves.
     Beginning,
-    /// Their means over this time.
+    /// The means of the curves over this time from their begin.
     First(Duration),
-    /// Their last slopes.
+    /// The last slopes of the curves.
     LongRun,
 }
 

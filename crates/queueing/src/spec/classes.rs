@@ -9,7 +9,7 @@ use crate::classify::{ClassIndex, Condition, FirstMatch, Match};
 /// A class of a scheduler.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClassSpec {
-    /// Which packets belong to it.
+    /// The condition for packets of the class.
     pub matches: Match,
     /// Where they wait.
     pub queue: Spec,

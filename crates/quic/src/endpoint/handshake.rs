@@ -29,9 +29,9 @@ const NO_LIMIT: u64 = u64::MAX;
 /// The role of an end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// It opens the connection.
+    /// This end opens the connection.
     Client,
-    /// It waits for a connection.
+    /// This end waits for a connection.
     Server,
 }
 

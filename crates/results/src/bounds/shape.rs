@@ -47,7 +47,7 @@ pub(crate) struct TcpShape {
     header: u64,
     /// IP bytes of an ACK.
     ack: u64,
-    /// True for QUIC, whose ACKs no link can tell from data.
+    /// True for QUIC, whose ACKs no link can distinguish from data.
     pub(crate) hidden: bool,
     /// True for timestamps that change every header.
     timestamps: bool,

@@ -95,7 +95,7 @@ impl Level {
 /// A span of time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bin {
-    /// Its number.
+    /// The number of the span.
     slot: u64,
     /// The time of its first packet, in microseconds.
     pub(super) at_us: u64,

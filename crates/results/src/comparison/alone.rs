@@ -71,8 +71,8 @@ impl Alone {
         }
     }
 
-    /// What the downloads have between two times: the mean over the phases between, or that of the whole run. The time
-    /// after the end of the last download does not count. `None` if the downloads had no part of that time.
+    /// The goodput of the downloads between two times: the mean over the phases between, or that of the whole run. The
+    /// time after the end of the last download does not count. `None` if the downloads had no part of that time.
     fn part(&self, (from_s, to_s): (f64, f64)) -> Option<Part> {
         if self.phases.is_empty() || (from_s <= 0.0 && to_s >= self.duration_s) {
             return Some(self.whole);
@@ -95,7 +95,7 @@ impl Alone {
     }
 }
 
-/// The downloads of a run beside those of a run without other traffic.
+/// The downloads of a run next to those of a run without other traffic.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Baseline {
     /// Goodput of the bulk downloads as a share of what they have without other traffic in that time, with the same
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(bps(&alone, (5.0, 10.0)), None);
     }
 
-    /// Pages that come beside the download are no part of what it had alone.
+    /// Pages that come next to the download are no part of what it had alone.
     #[test]
     fn other_downloads_are_no_share() {
         let flow = |name: &str, goodput_bps| {

@@ -38,7 +38,7 @@ pub struct MeasuredNetwork {
     /// Mean of the sampled edge backlog of an ABR connection, in bytes; `None` without any or
     /// without series.
     pub edge_mean_bytes: Option<f64>,
-    /// The largest edge backlog of one of them.
+    /// The largest edge backlog of an ABR connection.
     pub edge_max_bytes: Option<u64>,
     /// Packets dropped at full edge queues.
     pub edge_dropped_packets: Option<u64>,

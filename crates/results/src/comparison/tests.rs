@@ -271,7 +271,7 @@ fn what_the_rows_measure_is_told() {
     assert_eq!(about(Vec::new()), whole);
 }
 
-/// A network without an access line beside a line has no goodput of downloads, and no drops of a line.
+/// A network without an access line next to a line has no goodput of downloads, and no drops of a line.
 #[test]
 fn a_network_beside_a_line_has_none_of_its_values() {
     let run = |direction: &str| {

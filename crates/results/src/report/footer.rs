@@ -17,7 +17,7 @@ const BETWEEN: &str = " · ";
 pub(crate) struct Footer(Vec<String>);
 
 impl Footer {
-    /// The parts of `text` in lines that are no longer than `width`.
+    /// The parts of `text` in lines of at most `width`.
     pub(crate) fn new(text: &str, width: f64) -> Self {
         let most = most(width);
         let mut lines: Vec<String> = Vec::new();

@@ -63,7 +63,7 @@ impl Data {
     }
 
     /// The columns in their order. Each value is a multiple of the column's step; each is stored as its difference to
-    /// the one before it, zigzag-encoded, seven bits a byte with the least significant first, as in Protocol Buffers.
+    /// the previous one, zigzag-encoded, seven bits a byte with the least significant first, as in Protocol Buffers.
     #[must_use]
     pub fn columns(&self) -> &[u8] {
         &self.bytes

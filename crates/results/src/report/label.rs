@@ -1,6 +1,6 @@
 //! Positions for the names of lines: in the margin, at the line's end, if the line reaches the end
 //! of the plot; else within the plot, above or below the line where the name covers the fewest
-//! lines. A line that rises from the bottom to the top of the plot is named beside it.
+//! lines. A line that rises from the bottom to the top of the plot is named next to it.
 //!
 //! Cost: columns times lines times candidates for each name within the plot, which is little
 //! compared with drawing the lines.

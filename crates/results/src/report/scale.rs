@@ -16,7 +16,7 @@ pub(crate) struct Axis {
     pub(crate) names: Vec<(f64, String)>,
     /// True if places are logarithms to base 10.
     pub(crate) is_log: bool,
-    /// Of calendar time: from which time on the zone was how many seconds ahead of UTC.
+    /// The offsets of an axis of calendar time: from each time, the seconds by which the zone is ahead of UTC.
     pub(crate) clock: Vec<(f64, f64)>,
     /// The unit of the axis: its value in the base unit, and its symbol.
     pub(crate) unit: Unit,

@@ -36,7 +36,7 @@ pub struct Timeline {
 /// A quantity over time.
 #[derive(Clone, Debug)]
 pub struct Chart {
-    /// Its name without its unit.
+    /// The name of the chart, without its unit.
     pub title: String,
     /// The quantity.
     pub quantity: Quantity,
@@ -60,7 +60,7 @@ pub enum Quantity {
 /// A line of a chart.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// Its name.
+    /// The name of the line.
     pub label: String,
     /// The number of its colour; lines of one colour differ in their dashes.
     pub colour: usize,

@@ -34,15 +34,15 @@ pub struct Video {
     pub segments: u64,
     /// Stalls after the first picture, one that lasted until the end included.
     pub stalls: u64,
-    /// Their time.
+    /// The total time of the stalls.
     pub stalled_s: f64,
-    /// The longest of them; `null` without any.
+    /// The longest stall; `null` without any.
     pub stall_max_s: Option<f64>,
-    /// Their share of the time from the first picture on.
+    /// The share of stalls in the time from the first picture on.
     pub stalled_share: Option<f64>,
     /// Mean bit rate of the segments.
     pub bit_rate_mean_bps: Option<f64>,
-    /// Segments with another bit rate than the one before.
+    /// Segments with another bit rate than the previous segment.
     pub switches: u64,
     /// The share of segments of each bit rate, in the order of the ladder.
     pub ladder: Vec<LadderStep>,
@@ -72,7 +72,7 @@ pub struct Backup {
     pub files: Option<u64>,
     /// Files that were copied.
     pub copied: u64,
-    /// Their bytes.
+    /// Bytes of the copied files.
     pub copied_bytes: u64,
     /// Time from the start to the end of the last file; `null` if files are missing or have no end.
     pub end_s: Option<f64>,
@@ -113,11 +113,11 @@ pub struct Conference {
     pub frame_delay_s: OneWay,
     /// Freezes: gaps between shown frames of at least three mean gaps, and of the mean and 150 ms.
     pub freezes: u64,
-    /// Their time.
+    /// The total time of the freezes.
     pub frozen_s: f64,
-    /// The longest of them; `null` without any.
+    /// The longest freeze; `null` without any.
     pub freeze_max_s: Option<f64>,
-    /// The audio beside the video.
+    /// The audio that accompanies the video.
     pub audio: Datagrams,
 }
 

@@ -72,7 +72,7 @@ pub struct VirtualChannel {
     pub vp: Option<String>,
     /// Links that it crosses, in order.
     pub route: Vec<String>,
-    /// Its packets and cells.
+    /// Packets and cells of the channel.
     #[serde(flatten)]
     pub counts: ChannelCounts,
     /// Mean delay of a packet from its arrival at the source until its last cell has arrived.

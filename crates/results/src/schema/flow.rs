@@ -14,7 +14,7 @@ pub struct Flow {
     pub name: String,
     /// `down`, `up`, or the scenario's word.
     pub direction: Arc<str>,
-    /// Its traffic, its transport and its links.
+    /// Traffic, transport and links of the flow.
     #[serde(flatten)]
     pub setup: FlowSetup,
     /// Start time.
@@ -31,7 +31,7 @@ pub struct Flow {
     /// Counters at its ends.
     #[serde(flatten)]
     pub transport: Transport,
-    /// Its limits, measured and in closed form.
+    /// Limits of the flow, measured and in closed form.
     #[serde(flatten)]
     pub limits: FlowLimits,
     /// One-way delay of its data packets; `null` with too many flows, and for real packets with

@@ -32,7 +32,7 @@ impl Phase {
         self.name == other.name && self.traffic == other.traffic
     }
 
-    /// Its length in seconds.
+    /// The length of the phase in seconds.
     #[must_use]
     pub fn length_s(&self) -> f64 {
         self.to_s - self.from_s
@@ -44,7 +44,7 @@ impl Phase {
 pub struct PhaseFlow {
     /// Name of the flow.
     pub name: String,
-    /// True if it offered data in this phase; else only what it had offered before was sent again or arrived.
+    /// True if the flow offered data in this phase; else only earlier data arrived or were retransmitted.
     #[serde(default)]
     pub offered: bool,
     /// Payload delivered over the length of the phase.

@@ -54,9 +54,9 @@ pub struct Datagrams {
 pub struct Voice {
     /// The assumed codec.
     pub codec: String,
-    /// Its equipment impairment factor Ie.
+    /// The equipment impairment factor Ie of the codec.
     pub ie: f64,
-    /// Its packet-loss robustness factor Bpl.
+    /// The packet-loss robustness factor Bpl of the codec.
     pub bpl: f64,
     /// Mean delay from mouth to ear: a packet's sound, look-ahead of the coder, network delay that the play-out
     /// follows, play-out buffer; `null` if no packet arrived.

@@ -7,7 +7,7 @@ use crate::format::Unit;
 /// A study with its runs.
 #[derive(Clone, Debug, Default)]
 pub struct Study {
-    /// Its name.
+    /// The name of the study.
     pub name: String,
     /// Sentences below the name, such as those of seeds and intervals.
     pub lines: Vec<String>,
@@ -30,9 +30,9 @@ pub struct Study {
 /// A key, with its values in the order of their first run.
 #[derive(Clone, Debug)]
 pub struct Key {
-    /// Its name.
+    /// The path of the key.
     pub name: String,
-    /// Its values.
+    /// The values of the key.
     pub values: Vec<Value>,
     /// The units of its numbers.
     pub units: &'static [Unit],
@@ -52,9 +52,9 @@ pub struct Value {
 pub struct Run {
     /// The index of its value of each key.
     pub point: Vec<usize>,
-    /// Its seed.
+    /// The seed of the run.
     pub seed: u64,
-    /// Its value of each measure.
+    /// The run's value of each measure.
     pub values: Vec<Option<f64>>,
 }
 

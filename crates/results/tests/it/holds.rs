@@ -181,7 +181,7 @@ fn a_phase_without_a_line_says_so() {
     assert!(said.ends_with("; link down carries nothing"), "{said}");
 }
 
-/// A full queue drains after the stop: nothing was sent again, and the FIN has no answer yet.
+/// A full queue drains after the stop: nothing was retransmitted, and the FIN has no answer yet.
 #[test]
 fn a_flow_that_has_stopped_waits_for_its_last_data() {
     let stopped = DOWNLOAD.replace("\"x\"\n", "\"x\"\nstop = \"5 s\"\ntcp = { receive_window = \"1 MB\" }\n");

@@ -102,7 +102,7 @@ pub(crate) static EFCI: Section = Section {
 pub(crate) static ERICA: Section = Section {
     heading: "`kind = \"erica\"`",
     about: "Explicit rates by ERICA (Kalyanaraman et al. 2000): fair share of what the target utilisation leaves \
-            beside others.",
+            next to others.",
     keys: &[
         Key::with_default("target", Kind::Share, "95 %", "Target utilisation of each link."),
         Key::with_default("interval", Kind::Time, "5 ms", "Averaging interval.").at_least("10 us").at_most("10 s"),

@@ -200,7 +200,7 @@ fn fits(plan: &Plan<'_, '_>, topology: &Topology<'_>) -> bool {
     false
 }
 
-/// As its flow, and what tells it from others of that.
+/// The name of the flow, and a suffix that distinguishes the circuit from others of the flow.
 fn vc_name(traffic: &Traffic, (shared, member): (bool, u32), back: bool, nth: usize) -> String {
     let mut name = traffic.name.clone();
     if traffic.count > 1 && !shared {

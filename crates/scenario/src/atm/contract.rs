@@ -64,7 +64,7 @@ const SCR: Key = Key::required("scr", Kind::Rate, "Sustainable cell rate; not ab
 const MBS: Key =
     Key::required("mbs", Kind::Cells, "Maximum burst size: cells that may come at the peak rate; at least 1.");
 const SCR_CDVT: Key =
-    Key::with_default("scr_cdvt", Kind::Time, "0 ms", "Tolerance of the sustainable rate beside that of `mbs`.")
+    Key::with_default("scr_cdvt", Kind::Time, "0 ms", "Tolerance of the sustainable rate, added to that of `mbs`.")
         .at_most("10 s");
 
 pub(crate) static UBR: Section = Section {
@@ -152,7 +152,7 @@ pub(crate) struct Service {
     pub(crate) weight: u16,
     pub(crate) shape: Option<BitRate>,
     pub(crate) low_priority: bool,
-    /// Its sources send at the rate that the network allows.
+    /// ABR: the sources send at the rate that the network allows.
     pub(crate) abr: Option<Abr>,
 }
 
@@ -163,7 +163,7 @@ pub(crate) struct Path {
     pub(crate) contract: Option<Contract>,
 }
 
-/// All contracts and paths of a file. With something wrong in them, what refers to them is not told.
+/// All contracts and paths of a file. After an error in them, errors of references to them are not reported.
 #[derive(Debug, Default)]
 pub(crate) struct Contracts {
     pub(crate) services: Vec<Service>,

@@ -95,7 +95,7 @@ struct Class {
 /// The treatment of the packets of one traffic at an edge.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
-    /// Its place among the edges.
+    /// The index of the edge.
     pub(crate) edge: usize,
     /// Index of the contract.
     pub(crate) contract: Option<usize>,

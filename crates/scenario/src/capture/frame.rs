@@ -22,7 +22,7 @@ pub struct Extent {
     pub bytes: u64,
     /// Why it could not be read to its end, if so.
     pub broken: Option<String>,
-    /// Why the packets of an interface, of an unknown link layer, were left out beside those of others.
+    /// Why the packets of an interface, of an unknown link layer, were left out next to those of others.
     pub skipped: Option<String>,
 }
 

@@ -60,7 +60,7 @@ pub(super) fn ip_of(link: DataLink, frame: &[u8]) -> Option<&[u8]> {
         DataLink::ETHERNET => by_type(ethertype(12)?, frame.get(14..)?),
         DataLink::LINUX_SLL => by_type(ethertype(14)?, frame.get(16..)?),
         DataLink::LINUX_SLL2 => by_type(ethertype(0)?, frame.get(20..)?),
-        // The address family, whose numbers differ by system: the packet itself tells the version.
+        // The address family, whose numbers differ by system: the packet itself has the version.
         DataLink::NULL | DataLink::LOOP => frame.get(4..).filter(|ip| is_ip(ip)),
         DataLink::PPP => ppp(frame.strip_prefix(&[0xff, 0x03]).unwrap_or(frame)),
         _ => None,

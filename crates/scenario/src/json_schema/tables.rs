@@ -17,7 +17,7 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// Of several sections with one heading the first counts.
+    /// The tables of the sections. The first one counts where several have one heading.
     pub(super) fn new(sections: &[&'static Section]) -> Self {
         let tagged = vec![
             queue::kinds(),

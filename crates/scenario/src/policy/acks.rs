@@ -11,7 +11,7 @@ use crate::value::Factor;
 
 /// The share of the line above which the ACKs of a full download leave too little for others.
 const TOO_MUCH_FOR_ACKS: Ratio = Ratio::from_percent(90).expect("at most 100 %");
-/// Their share of such a line.
+/// The share of ACKs in a line on which they would leave too little for others.
 const HALF: Ratio = Ratio::from_percent(50).expect("at most 100 %");
 
 /// The size under `key`, in IP bytes: a default is at most the MTU of the line.

@@ -121,7 +121,7 @@ pub(super) fn scheduled(
         root.missing("class");
         return None;
     }
-    // Each reports its own errors, so that all errors of a file are told at once.
+    // Each reports its own errors, so that all errors of a file are reported at once.
     let rates = check_rates(&read, around);
     let default = default_class(scheduler, &read);
     let rules = rules_of(root, &read, ack.is_some());

@@ -15,7 +15,7 @@ use super::schema;
 use crate::queue;
 use crate::reader::Table;
 
-/// IP and TCP headers without options: what a full packet carries beside its payload.
+/// IP and TCP headers without options: the bytes of a full packet in addition to its payload.
 const HEADERS: u64 = 40;
 
 impl Around {

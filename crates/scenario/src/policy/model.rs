@@ -22,7 +22,7 @@ pub struct Line {
     pub down_layer: LinkLayer,
 }
 
-/// Which line a policy is read for.
+/// The line for which a policy is read.
 #[derive(Clone, Copy, Debug)]
 pub enum LineOf {
     /// The policy's own. A policy without one is refused.
@@ -43,9 +43,9 @@ impl From<Option<Line>> for LineOf {
 /// A policy on its line.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// Its name.
+    /// The name of the policy.
     pub name: String,
-    /// Its effect, in a line.
+    /// The effect of the policy, in a line.
     pub about: String,
     /// The line.
     pub line: Line,
@@ -132,13 +132,13 @@ pub struct AckRate {
 /// A class on its line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Class {
-    /// Its name.
+    /// The name of the class.
     pub name: String,
     /// The class above it.
     pub parent: Option<String>,
     /// The rate that it has whatever others do; `None` where its scheduler knows no rates.
     pub rate: Option<BitRate>,
-    /// Its largest rate.
+    /// The largest rate of the class.
     pub ceil: BitRate,
     /// A promise to a packet after a pause, which only HFSC gives.
     pub delay: Option<Promise>,
@@ -152,7 +152,7 @@ pub struct Class {
     pub queue: Option<Spec>,
 }
 
-/// A packet of at most `packet` bytes departs within `time`, beside that of the packet ahead.
+/// A packet of at most `packet` bytes departs within `time`, in addition to the time of the packet ahead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Promise {
     /// The time.
@@ -166,7 +166,7 @@ pub struct Promise {
 pub struct Rule {
     /// The name of the class.
     pub class: String,
-    /// Which packets.
+    /// The condition for packets of the rule.
     pub matches: Match,
     /// No further rule is asked.
     pub last: bool,

@@ -1,6 +1,6 @@
 //! The built-in policies.
 
-/// Their names, from the simplest to the one that does most.
+/// The names of the built-in policies, from the simplest to the one that does most.
 pub const NAMES: [&str; 10] = [
     "fifo",
     "ack-filter",

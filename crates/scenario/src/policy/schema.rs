@@ -93,8 +93,8 @@ const DELAY: Key = Key::optional(
     "delay",
     Kind::Time,
     "as its rate gives",
-    "Time within which a packet departs after a pause, beside that of the packet ahead, whatever the rate; only with \
-     `hfsc`. The packet is an ACK in `[ack]`, else one of `packet`.",
+    "Time within which a packet departs after a pause, added to that of the packet ahead, whatever the rate; only \
+     with `hfsc`. The packet is an ACK in `[ack]`, else one of `packet`.",
 );
 
 const BURST: Key = Key::optional("burst", Kind::WireBytes, "the largest packet", "Burst of its rate after a pause.");

@@ -100,7 +100,7 @@ pub(super) mod pie_keys {
     .at_most("65535 B");
 }
 
-/// Which random numbers decide.
+/// The key `seed` of the random numbers that decide.
 pub(super) const RANDOM: Key = Key::with_default("seed", Kind::Count, "1", "Which random numbers decide.");
 
 /// The control of PIE, whose random numbers come from the seed at the key `seed`.

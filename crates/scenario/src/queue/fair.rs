@@ -99,7 +99,7 @@ fn per(table: &Table<'_>) -> Option<Per> {
     table.choice("per", &words)
 }
 
-/// Which packets share a queue; `buckets` is the key of their number.
+/// The packets that share a queue; `buckets` is the key of the number of queues.
 fn keys(table: &Table<'_>, buckets: &'static str) -> Option<FlowKeys> {
     let count: Option<u64> = table.get(buckets);
     let exact: Option<bool> = table.get("exact");

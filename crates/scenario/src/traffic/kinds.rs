@@ -237,7 +237,7 @@ pub(super) const KINDS: [Variant<Form>; 15] = [
     Variant { name: "ping", section: &PING, value: Form::Ping },
 ];
 
-/// Their names, as the key `kind` has them.
+/// The names of the kinds, as the key `kind` has them.
 const NAMES: [&str; KINDS.len()] = {
     let mut names = [""; KINDS.len()];
     let mut index = 0;

@@ -55,7 +55,7 @@ fn a_replay_takes_the_packets_of_its_direction() {
     let Source::Replay(whole) = &all.traffic[0].source else { panic!("a replay") };
     assert_eq!(counts[0].0 + counts[1].0, whole.packets.len());
     assert_eq!((counts[0].1, counts[1].1), (1, 2), "data of the download; its ACKs and the call");
-    // 50 packets of voice beside the ACKs, with their code point and times 20 ms apart.
+    // 50 packets of voice next to the ACKs, with their code point and times 20 ms apart.
     let Source::Replay(up) = &both.traffic[1].source else { panic!("a replay") };
     let voice: Vec<_> = up.packets.iter().filter(|(_, packet)| packet.traffic_class == 46 << 2).collect();
     assert_eq!(voice.len(), 50);

@@ -38,7 +38,7 @@ fn jumbo_frames_fill_a_line() {
     assert!((90.0..100.0).contains(&mbit), "{mbit}");
 }
 
-/// RFC 2001 and 2988, one word; keys beside it override it.
+/// RFC 2001 and 2988, one word; keys next to it override it.
 #[test]
 fn an_era_is_one_word() {
     let text = format!(

@@ -123,7 +123,7 @@ const HFSC: &str = "[line]\nup = \"1 Mbit/s\"\ndown = \"10 Mbit/s\"\n\
     [[class]]\nname = \"default\"\nrate = \"390 kbit/s\"\n\
     [[rule]]\nclass = \"call\"\nmatch = { dscp = \"EF\" }\n";
 
-/// 1500 bytes in 20 ms are 600 kbit/s at first, beside which the default class may have 390 kbit/s of the line.
+/// 1500 bytes in 20 ms are 600 kbit/s at first, next to which the default class may have 390 kbit/s of the line.
 #[test]
 fn hfsc_guarantees_a_delay_that_the_rate_of_the_class_would_not() {
     let policy = Policy::parse("own.toml", HFSC, None).unwrap_or_else(|report| panic!("{report}"));
@@ -325,7 +325,7 @@ fn what_would_not_hold_is_said_with_its_numbers() {
     assert_eq!(headlines(alone.findings()), ["error: p.toml: missing key \"line\" at the top level"]);
 }
 
-/// Errors that do not follow from each other are told together, those of `[down]` too.
+/// Errors that do not follow from each other are reported together, those of `[down]` too.
 #[test]
 fn all_errors_of_a_policy_are_told_at_once() {
     let text = "[scheduler]\ndefault = \"nobody\"\n".to_owned()

@@ -123,9 +123,9 @@ impl Frames {
 
 /// A packet that has departed from the links of cells.
 pub(crate) enum Departed {
-    /// It arrived at the far end of this link.
+    /// The packet arrived at the far end of this link.
     Whole(LinkIndex, Meta),
-    /// It was lost. The link is the last of its VC.
+    /// The packet was lost. The link is the last of its VC.
     Lost(LinkIndex, Meta, DropReason),
 }
 

@@ -66,7 +66,7 @@ impl<E> Node<E> {
 pub struct Handle(NonZeroU32);
 
 impl Handle {
-    /// Of the node at this index.
+    /// The handle of the node at this index.
     fn at(index: usize) -> Self {
         let number = u32::try_from(index + 1).ok().and_then(NonZeroU32::new);
         Self(number.expect("fewer than 2^32 events are pending"))

@@ -35,9 +35,9 @@ const MOST: f64 = 512e6;
 pub struct Backup {
     /// The times of the copied files.
     pub(super) took: Vec<Duration>,
-    /// Their ends.
+    /// The ends of the copied files.
     pub(super) ends: Vec<Instant>,
-    /// Their bytes.
+    /// The bytes of the copied files.
     pub(super) bytes: u64,
     /// The part of their times in which nothing of them arrived.
     pub(super) waited: Duration,

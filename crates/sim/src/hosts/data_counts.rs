@@ -11,9 +11,9 @@ pub struct DataCounts {
     pub sent: u64,
     /// Packets received, without copies.
     pub received: u64,
-    /// Their payload.
+    /// Payload of the delivered packets.
     pub bytes_delivered: u64,
-    /// The first and the latest of them.
+    /// The first and the latest delivery.
     pub deliveries: Option<Deliveries>,
     seen: Seen,
 }

@@ -51,7 +51,7 @@ impl Dialogue {
         }
     }
 
-    /// The time of the next event after `now`, unless one is pending by then.
+    /// The time of the next event after `now`, unless a wake-up is pending at that time or earlier.
     pub fn take_wake(&mut self, now: Instant) -> Option<Instant> {
         match self {
             Self::Conference(conference) => conference.take_wake(now),

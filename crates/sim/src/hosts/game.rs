@@ -122,7 +122,7 @@ impl Game {
         self.next.update = now + self.interval(self.model.updates.interval);
     }
 
-    /// The time of the next event, unless one is pending by then.
+    /// The time of the next event, unless a wake-up is pending at that time or earlier.
     pub(crate) fn take_wake(&mut self) -> Option<Instant> {
         let next = self.next.command.min(self.next.update);
         let goes_on = self.stop.is_none_or(|stop| next < stop);

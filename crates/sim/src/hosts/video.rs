@@ -28,13 +28,13 @@ pub struct Player {
     pub(super) start: Option<Duration>,
     /// The steps of the segments that arrived.
     pub(super) segments: Vec<u16>,
-    /// Their arrivals.
+    /// The arrivals of the segments.
     pub(super) arrivals: Vec<Instant>,
     /// Media played up to `as_of`.
     pub(super) played: Duration,
     /// The lengths of the stalls that are over.
     pub(super) stalls: Vec<Duration>,
-    /// Their starts.
+    /// The starts of the stalls.
     pub(super) stalled_at: Vec<Instant>,
     model: Arc<Video>,
     choice: Choice,

@@ -27,9 +27,9 @@ pub(super) struct BothEnds {
     /// Half the round trip of the fastest packets: the largest error of that offset, and of all delays as far as the
     /// drift is right.
     pub(super) clock_error_s: Option<f64>,
-    /// Parts in a million by which the clock of the second capture gains; zero where the packets do not tell.
+    /// Parts in a million by which the clock of the second capture gains; zero where the packets do not show it.
     pub(super) clock_drift_ppm: Option<f64>,
-    /// Parts in a million by which that drift may be wrong; `null` where the packets do not tell.
+    /// Parts in a million by which that drift may be wrong; `null` where the packets do not show it.
     pub(super) clock_drift_error_ppm: Option<f64>,
     /// The times at which a clock was set by less than a second.
     pub(super) clock_steps: Vec<Step>,
@@ -232,7 +232,7 @@ pub(super) fn text(both: &BothEnds, first: &str, width: u16) -> String {
     format!("\n{text}")
 }
 
-/// What the clocks of the captures let the delays say. Counts of packets do not depend on them.
+/// A sentence on the clocks of the captures, and the accuracy of delays that follows from them.
 fn clocks(both: &BothEnds) -> String {
     let mut text = "Clocks: ".to_owned();
     match (both.clock_ahead_s, both.clock_error_s, both.clock_drift_ppm) {
@@ -251,7 +251,7 @@ fn clocks(both: &BothEnds) -> String {
         _ => {
             let why = both.clocks_not_compared.as_deref().unwrap_or_default();
             if both.directions.iter().all(|way| way.delay_min_s.is_none()) {
-                let _ = write!(text, "{why}, so that no delays are told.");
+                let _ = write!(text, "{why}, so no delays are reported.");
                 return text;
             }
             let _ = write!(text, "{why}, so that delays are relative to the fastest");
@@ -262,7 +262,7 @@ fn clocks(both: &BothEnds) -> String {
             let late = seconds(ppm / 1e6 * both.span_s);
             let _ = write!(text, ", and by up to {late} more, since a drift is known within {ppm:.1} ppm.");
         }
-        None => text.push_str(", if the clocks run at one pace: the packets do not tell their drift."),
+        None => text.push_str(", if the clocks run at one pace: the packets do not show their drift."),
     }
     for step in &both.clock_steps {
         let at = seconds(step.at_s);
@@ -307,7 +307,7 @@ mod tests {
                     directions: delays are wrong by at most 18.5 µs";
         assert_eq!(
             clocks(&both(Some((-4.5e-6, 18.5e-6, 0.0)), None)),
-            format!("{same}, if the clocks run at one pace: the packets do not tell their drift.")
+            format!("{same}, if the clocks run at one pace: the packets do not show their drift.")
         );
         let more = ", and by up to 40 µs more, since a drift is known within 2.0 ppm.";
         assert_eq!(clocks(&both(Some((-4.5e-6, 18.5e-6, 0.0)), Some(2.0))), format!("{same}{more}"));
@@ -325,7 +325,7 @@ mod tests {
         let apart = BothEnds { clocks_not_compared: Some(not_compared(NoClock::Drift(0.065))), ..both(None, None) };
         assert_eq!(
             clocks(&apart),
-            "Clocks: they seem to drift by +65000 ppm, and clocks drift by 1000 at most, so that no delays are told."
+            "Clocks: they seem to drift by +65000 ppm, and clocks drift by 1000 at most, so no delays are reported."
         );
         let mut one = both(None, None);
         one.directions[0].delay_min_s = Some(0.0);

@@ -56,7 +56,7 @@ pub(super) struct Incidents {
     /// from there.
     pub(super) clock_steps_back: u64,
     pub(super) largest_clock_step_s: f64,
-    /// The same of steps forward by more than 50 days.
+    /// How often the clock was set forward by more than 50 days, and the largest step.
     pub(super) clock_steps_forward: u64,
     pub(super) largest_clock_step_forward_s: f64,
     /// Why packets of an interface are left out.
@@ -72,7 +72,7 @@ pub(super) struct Group {
     pub(super) connections: usize,
     /// Those that were active together for at least half of their time, of which are the indices and correlations.
     pub(super) connections_compared: usize,
-    /// What all carried, over the time in which at least one was active.
+    /// Payload of all connections over the time in which at least one was active.
     pub(super) goodput_bps: f64,
     pub(super) jain_index: Option<f64>,
     pub(super) jain_index_without_timers: Option<f64>,

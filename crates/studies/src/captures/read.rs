@@ -64,9 +64,9 @@ type Moment = (Instant, u64);
 /// The clock of a capture. Where it is set, time goes on from the packet before.
 #[derive(Clone, Copy, Default)]
 struct Clock {
-    /// What the times of the capture lack to those of the first packets.
+    /// Nanoseconds to add to a time of the capture to get the time by the clock of the first packets.
     lacks_ns: i128,
-    /// The latest time, in that of the first packets.
+    /// The latest time, by the clock of the first packets.
     last_ns: Option<u64>,
     back: Steps,
     forward: Steps,

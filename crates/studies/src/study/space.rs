@@ -220,8 +220,8 @@ impl Range {
         Ok(Self { kind, low: low_value, high: high_value, is_log })
     }
 
-    /// `count` values from one end to the other, in even steps; fewer if the range does not have so many, such as of
-    /// whole numbers. Each value is there once.
+    /// `count` values from one end to the other, in even steps; fewer if the range has fewer, such as one of whole
+    /// numbers. Each value is there once.
     #[must_use]
     pub fn steps(&self, count: usize) -> Vec<String> {
         #[expect(clippy::cast_precision_loss, reason = "counts of values")]
@@ -308,7 +308,7 @@ fn rounded(value: f64, digits: i32) -> f64 {
     format!("{rounded:.12}").parse().unwrap_or(rounded)
 }
 
-/// What a value stands for: a quantity in its base unit, whatever unit it is written in, or its text.
+/// The meaning of a value: a quantity in its base unit, whatever unit it is written in, or its text.
 pub(super) fn meaning(text: &str) -> String {
     let number = || text.trim().parse::<f64>().ok().map(|number| number.to_string());
     let rate = || text.parse::<BitRate>().ok().map(|rate| format!("{} bit/s", rate.as_bps()));
@@ -381,7 +381,7 @@ mod tests {
         assert!(pairs.clone().times(&pairs).is_err());
     }
 
-    /// Nine values from 128 kbit/s to 2 Mbit/s: each is the eighth root of 15.625 times the one before, 1.4101.
+    /// Nine values from 128 kbit/s to 2 Mbit/s: each is the eighth root of 15.625 times the previous one, 1.4101.
     #[test]
     fn even_ratios_go_from_one_end_to_the_other() {
         let steps = Range::new("128 kbit/s", "2 Mbit/s", true).unwrap().steps(9);

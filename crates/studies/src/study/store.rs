@@ -42,7 +42,7 @@ pub enum Kept {
     Failed(String),
 }
 
-/// What the folder has of a run.
+/// The contents of the folder for a run.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Found {
     /// The run.

@@ -3,7 +3,7 @@
 /// The explicit congestion notification that an endpoint offers and accepts, and what both ends have agreed on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Ecn {
-    /// None.
+    /// No notification.
     #[default]
     Off,
     /// One signal a round trip (RFC 3168). A receiver of [`Variant::Dctcp`](super::Variant::Dctcp) reports each change

@@ -52,7 +52,7 @@ pub enum Variant {
 }
 
 impl Variant {
-    /// Its packets carry ECT(1), and a bottleneck with L4S gives them a queue of their own (RFC 9331).
+    /// True if packets of the variant carry ECT(1), for which a bottleneck with L4S has a queue of its own (RFC 9331).
     #[must_use]
     pub const fn is_l4s(self) -> bool {
         matches!(self, Self::Prague)
@@ -178,8 +178,8 @@ const RECORDED_RACK: &str = "\"rack\" with a variant that measures delivery rate
 const RECORDED_SACK: &str = "true with a variant that measures delivery rates";
 
 impl Config {
-    /// These settings with the caller's congestion control. It starts slowly by itself. A variant with a law of its own
-    /// becomes [`Variant::Sack`], which repairs losses as the others do. `paces`: segments are paced.
+    /// A copy of the settings with the caller's congestion control, which starts slowly by itself. A variant with a law
+    /// of its own becomes [`Variant::Sack`], which repairs losses as the others do. `paces`: segments are paced.
     #[must_use]
     pub fn with_control(mut self, controls: Controls, paces: bool) -> Self {
         if !self.variant.takes_control() {

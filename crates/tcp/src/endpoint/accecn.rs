@@ -1,7 +1,7 @@
 //! The negotiation of ECN in the handshake: RFC 3168, and Accurate ECN with the ECN fields of SYN and SYN-ACK.
 //!
 //! Published: RFC 3168, section 6.1.1; RFC 9768, sections 3.1 (negotiation), 3.2.2.1 (handshake encoding).
-//! Differs: a SYN that is lost is sent again with the same offer, where RFC 9768 (3.1.4.1) lets hosts fall back; SYNs,
+//! Differs: a lost SYN is retransmitted with the same offer, where RFC 9768 (3.1.4.1) lets hosts fall back; SYNs,
 //! retransmissions and pure acknowledgements are not ECN-capable (no RFC 8311 experiment). A client does not lower its
 //! initial window for a SYN that was marked, since no SYN of a simulation is ECN-capable.
 

@@ -32,9 +32,9 @@ use segments::Reset;
 /// The role of an endpoint in opening the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Open {
-    /// It sends the first SYN, once [`Endpoint::connect`] is called.
+    /// The endpoint sends the first SYN, once [`Endpoint::connect`] is called.
     Active,
-    /// It listens for a SYN from the start.
+    /// The endpoint listens for a SYN from the start.
     Passive,
 }
 

@@ -49,13 +49,13 @@ pub(crate) struct Data {
 /// The effect of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Arrival {
-    /// It began at or before the next expected octet and carried new ones.
+    /// The segment began at or before the next expected octet and carried new ones.
     InOrder,
-    /// It lies ahead of the next expected octet.
+    /// The segment lies ahead of the next expected octet.
     OutOfOrder,
-    /// It carried no new octets.
+    /// The segment carried no new octets.
     Duplicate,
-    /// It lies beyond the window.
+    /// The segment lies beyond the window.
     Refused,
 }
 
@@ -92,7 +92,7 @@ pub(crate) struct Receiver {
 pub(crate) struct Split {
     pub(crate) ack: SeqNumber,
     pub(crate) window: u16,
-    /// Those data were marked.
+    /// The data that this ACK covers carried CE.
     pub(crate) echo: bool,
 }
 
@@ -246,7 +246,7 @@ impl Receiver {
         self.accecn = Some(Box::new(AccEcnReceiver::new(syn_ack_ce)));
     }
 
-    /// Data with this ECN field arrived on a connection with Accurate ECN, in so many packets.
+    /// Records data with this ECN field, in this number of packets, on a connection with Accurate ECN.
     pub(crate) fn on_accecn(&mut self, ecn: u8, len: u16, packets: u16) {
         let Some(accecn) = &mut self.accecn else { return };
         let mut due = accecn.on_packet(ecn, len);

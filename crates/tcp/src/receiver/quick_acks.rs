@@ -74,7 +74,7 @@ pub(crate) struct Pace {
 /// Data that arrived in order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrived {
-    /// They end a burst.
+    /// True if the data end a burst.
     pub(super) ends: bool,
     /// Octets that no acknowledgement covers.
     pub(super) waiting: u32,

@@ -31,11 +31,12 @@ pub(crate) struct AckInfo<'a> {
 /// The effect of an acknowledgement on the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AckVerdict {
-    /// It moved SND.UNA.
+    /// The acknowledgement moved SND.UNA.
     Advanced,
-    /// It did not.
+    /// The acknowledgement did not move SND.UNA.
     Unmoved,
-    /// It acknowledges octets never sent: answer with an acknowledgement and drop the segment (RFC 9293, 3.10.7.4).
+    /// The segment acknowledges octets never sent: answer with an acknowledgement and drop the segment (RFC 9293,
+    /// 3.10.7.4).
     Unsent,
 }
 

@@ -19,9 +19,9 @@ use crate::{Config, Limit};
 pub(crate) struct Plan {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    /// It is a retransmission.
+    /// True if the segment is a retransmission.
     pub(crate) again: bool,
-    /// It is an octet beyond the peer's shut window.
+    /// True if the segment is an octet beyond the peer's shut window.
     pub(crate) probe: bool,
 }
 
@@ -203,8 +203,8 @@ impl Sender {
         (worth.min(65_535) / mss).max(2) * mss
     }
 
-    /// So many octets are a burst or more. Without pacing a burst has at least two segments, which settles most cases
-    /// without the divisions.
+    /// True if `octets` are at least a burst. Without pacing a burst has at least two segments: that test decides most
+    /// cases without the divisions of `burst`.
     #[inline]
     pub(super) fn is_burst(&self, octets: u64) -> bool {
         (octets >= 2 * u64::from(self.mss) || self.pacer.is_some()) && octets >= self.burst()

@@ -30,7 +30,8 @@ pub(super) fn explained(runs: &[&Run], measured: &[&str], width: u16) -> String 
     text
 }
 
-/// What people notice, in each run, of the application with the largest difference; empty if the runs hardly differ.
+/// The effects that people notice, in each run, of the application with the largest difference; empty if the runs
+/// hardly differ.
 pub(super) fn noticed_by_people(runs: &[&Run], width: u16) -> String {
     let all: Vec<Vec<Noticed>> = runs.iter().map(|run| noticed(&run.summary)).collect();
     let in_each = |name: &str| -> Option<Vec<&Noticed>> {

@@ -127,7 +127,7 @@ pub(in crate::commands) struct Alternatives {
 }
 
 impl Alternatives {
-    /// Those of a line with these hops, up and down; `None` if no policy would change it.
+    /// The alternatives of a line with these hops, up and down; `None` if no policy would change it.
     pub(in crate::commands) fn of(script: Script, scenario: &Scenario, [up, down]: [&[Hop]; 2]) -> Option<Self> {
         scenario.access()?;
         let network = scenario.network_ref();

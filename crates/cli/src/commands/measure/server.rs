@@ -17,7 +17,7 @@ use crate::printer::Printer;
 
 use super::{key, options};
 
-// `requires` alone refuses nothing beside a HOST: clap asks for no argument that conflicts with one that is there.
+// `requires` alone refuses nothing next to a HOST: clap asks for no argument that conflicts with one that is there.
 #[derive(Args)]
 pub(super) struct Serving {
     /// Serve the other end of measurements until Ctrl-C or SIGTERM, for clients with the key

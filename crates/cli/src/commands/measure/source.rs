@@ -27,7 +27,7 @@ pub(super) enum Protocol {
     Auto,
     /// `lastmile measure --serve`
     Lastmile,
-    /// `iperf3 -s`: load beside ICMP probes
+    /// `iperf3 -s`: load next to ICMP probes
     Iperf3,
     /// A responsiveness server: load and probes by HTTP/2 over TLS
     Responsiveness,

@@ -73,7 +73,7 @@ pub(super) fn rates(measured: &Measurement) -> Table {
     table
 }
 
-/// The congestion control of all senders in a sentence, by phases where they differ; `None` where nobody tells.
+/// The congestion control of all senders in a sentence, by phases where they differ; `None` where none reports it.
 pub(super) fn senders(measured: &Measurement) -> Option<String> {
     let loaded = measured.phases.iter().filter(|phase| phase.load.is_some());
     let each: Vec<(&str, String)> = loaded.map(|phase| (words(phase.load), congestion(phase))).collect();
@@ -85,7 +85,7 @@ pub(super) fn senders(measured: &Measurement) -> Option<String> {
     Some(format!("Congestion control of the senders: {}.", each.join("; ")))
 }
 
-/// In the place of a congestion control that nobody tells.
+/// Stands for a congestion control that no sender reports.
 const UNKNOWN: &str = "–";
 
 /// The congestion control of the senders of a phase; with their directions where they differ.
@@ -240,7 +240,7 @@ mod tests {
             ([None, Some("")], "–"),
             ([Some("bbr"), Some("bbr")], "bbr"),
             ([Some("bbr"), Some("cubic")], "bbr down, cubic up"),
-            // An older server does not tell its own.
+            // An older server does not report its own.
             ([Some(""), Some("cubic")], "cubic up"),
         ];
         for (of, words) in cases {

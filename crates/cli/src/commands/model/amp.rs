@@ -100,9 +100,9 @@ struct TwoWayRow {
     down_limited_by: &'static str,
     down_acks_per_s: f64,
     down_acks_limited_by: &'static str,
-    /// What the upstream's packet class carries.
+    /// Capacity of the upstream's packet class.
     up_packets_per_s: f64,
-    /// What the upstream's ACK class carries.
+    /// Capacity of the upstream's ACK class.
     up_acks_per_s: f64,
     /// Upstream packets that the downstream's ACK class can acknowledge.
     up_acknowledged_packets_per_s: f64,

@@ -28,7 +28,7 @@ const CAPTURES: [&[u8]; 7] = [
     &[0x28, 0xb5, 0x2f, 0xfd],
 ];
 
-/// A trace, what it has beside rates, and the part of a measurement that it comes from.
+/// A trace, what it has in addition to rates, and the part of a measurement that it comes from.
 pub(super) struct Made {
     pub(super) trace: Trace,
     pub(super) has: Has,

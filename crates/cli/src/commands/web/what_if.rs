@@ -24,7 +24,7 @@ use super::recent::{MINUTE, Recent, Second, Seconds, dropped, lost};
 /// A shorter time answers no question.
 const SHORTEST: Duration = Duration::from_s(5);
 
-/// What a policy that is pasted into the page is called.
+/// The name of a policy that is pasted into the page.
 pub(in crate::commands) const TEXT: &str = "text of the dashboard";
 
 /// A limit of every answer.
@@ -32,7 +32,7 @@ pub(in crate::commands) const OPEN_LOOP: &str = "Open loop: packets arrive at th
      Real senders would react to other delays and losses: a faster sender is not seen here, and a dropped packet is \
      not retransmitted.";
 
-/// What an open loop tells.
+/// The meaning of an open loop, in words.
 pub(in crate::commands) const TRUST: &str = "Compare queueing delay and drops of traffic that does not adapt (calls, \
      games, DNS) with confidence; take bulk transfers as a sign of the direction.";
 
@@ -71,7 +71,7 @@ pub(in crate::commands) struct Asked<'a> {
     pub(in crate::commands) handle: &'a Handle,
     pub(in crate::commands) in_force: &'a Setup,
     pub(in crate::commands) other: &'a Setup,
-    /// What the answer does not know, in words.
+    /// The limits of the answer, in words.
     pub(in crate::commands) limits: &'a [&'a str],
 }
 
@@ -95,7 +95,7 @@ struct Column {
     label: String,
     /// The delays over all hops, up and down; none where each direction is one hop.
     ways: Vec<Way>,
-    /// The same hops in each column; `None` where the policy does not have it.
+    /// The hops, equal in each column; `None` where the policy does not have the hop.
     directions: Vec<Option<Direction>>,
 }
 
@@ -294,7 +294,7 @@ fn merged<'a>(one: impl Iterator<Item = &'a str>, other: impl Iterator<Item = &'
     all
 }
 
-/// What a column is made of.
+/// The parts of a column.
 struct Told {
     label: String,
     ways: Vec<Way>,

@@ -29,7 +29,7 @@ fn of(sender: &Peer, flight: &Flight, stats: &ConnectionStats) -> TcpSample {
     }
 }
 
-/// What both ends counted, with what was `received`.
+/// The counts of both ends, added to the outcome `received`.
 pub(super) fn outcome(ends: [&Peer; 2], flight: &Flight, quic: &Config, received: FlowOutcome) -> FlowOutcome {
     let [sender, receiver] = ends;
     let (Some(sent), Some(heard)) = (sender.stats(), receiver.stats()) else {

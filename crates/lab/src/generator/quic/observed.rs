@@ -1,4 +1,4 @@
-//! The congestion control of the library, and the flight that it is told of, which the library shows nobody else.
+//! The congestion control of the library, and the flight that the library reports to it alone.
 
 use std::any::Any;
 use std::sync::Arc;

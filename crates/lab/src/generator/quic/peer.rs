@@ -24,7 +24,7 @@ use super::settings::{Settings, lab_span};
 pub(super) struct Zero(StdInstant);
 
 impl Zero {
-    /// It is `now` by the lab's clock.
+    /// The zero of a clock at which the lab's clock shows `now`.
     pub(super) fn new(now: Instant) -> Self {
         Self(StdInstant::now() - std_span(now.since(Instant::ZERO)))
     }
@@ -43,7 +43,7 @@ pub(super) struct Peer {
     socket: UdpSocket,
     far: SocketAddr,
     endpoint: Endpoint,
-    /// Of the end that opens, until it does.
+    /// The configuration of the end that opens the connection, until it does.
     opens: Option<ClientConfig>,
     connection: Option<(ConnectionHandle, Connection)>,
     connected: bool,
@@ -147,7 +147,7 @@ impl Peer {
         self.connection.as_mut().filter(|_| self.connected).map(|(_, connection)| connection)
     }
 
-    /// Closes the connection. What was not sent is discarded.
+    /// Closes the connection. Unsent data are discarded.
     pub(super) fn close(&mut self, now: StdInstant) {
         self.opens = None;
         if let Some(connection) = self.connection() {

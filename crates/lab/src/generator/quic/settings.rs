@@ -25,7 +25,7 @@ use crate::error::Error;
 
 use super::observed::{Factory, Flight};
 
-/// What both ends of a connection are made of.
+/// The configuration of both ends of a connection.
 pub(super) struct Settings {
     quic: Config,
     pub(super) endpoint: Arc<EndpointConfig>,
@@ -44,7 +44,7 @@ pub(super) fn lab_span(span: Duration) -> Span {
 }
 
 impl Settings {
-    /// Those of `quic`, with a new key.
+    /// The settings of both ends for the scenario's `quic`, with a new key.
     pub(super) fn new(quic: &Config) -> Result<Self, Error> {
         let mut endpoint = EndpointConfig::default();
         let length = usize::from(quic.connection_id);

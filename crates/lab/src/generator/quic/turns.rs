@@ -28,7 +28,7 @@ pub(in super::super) struct Turns {
     zero: Zero,
     asker: Peer,
     answerer: Peer,
-    /// It is the end of the data that asks.
+    /// True if the end that sends the data is the one that asks.
     sender_asks: bool,
     /// The flight of the end of the data.
     flight: Flight,
@@ -39,7 +39,7 @@ pub(in super::super) struct Turns {
     seen: usize,
     /// Payload bytes that have come in the direction of the data.
     delivered: u64,
-    /// It closes after the turns that were asked for.
+    /// True if the connection closes after the turns that were asked for.
     hangs_up: bool,
     /// The end that asks has closed it. The other end learns of that, or later by a reset.
     closed: bool,
@@ -98,13 +98,13 @@ impl Turns {
         self.go_on(now);
     }
 
-    /// It closes when all responses have come.
+    /// Closes the connection when all responses have arrived.
     pub(in super::super) fn hang_up(&mut self, now: Instant) {
         self.hangs_up = true;
         self.go_on(now);
     }
 
-    /// It closes at once.
+    /// Closes the connection at once.
     pub(in super::super) fn stop(&mut self, now: Instant) {
         self.turns.clear();
         (self.asked, self.seen) = (0, 0);
@@ -227,7 +227,7 @@ impl Turns {
         self.delivered
     }
 
-    /// It is closed at both ends, or it broke.
+    /// True if the connection is closed at both ends, or broken.
     pub(in super::super) fn is_over(&self) -> bool {
         self.has_failed() || (self.closed && self.asker.is_over() && self.answerer.is_over())
     }

@@ -29,7 +29,7 @@ pub(super) struct Receiver {
     to_ask: u64,
     /// Bytes of all data that was asked for; `None` for as many as there is time for.
     expected: Option<u64>,
-    /// It has read the end of the stream.
+    /// The time at which the receiver read the end of the stream.
     over: Option<Instant>,
     /// The deliveries, in the fields that they have in an outcome.
     received: FlowOutcome,
@@ -50,7 +50,8 @@ impl Receiver {
         }
     }
 
-    /// It has nothing to send until it is asked to, and no number of bytes ends what it receives.
+    /// Makes the receiver an end of turns: it sends only requests that are offered later, and no number of bytes ends
+    /// it.
     pub(super) fn by_turns(&mut self) {
         (self.request, self.to_ask, self.expected) = (0, 0, None);
     }
@@ -131,7 +132,7 @@ impl Receiver {
         result
     }
 
-    /// Its part of the outcome, and the ACKs that it sent: segments without data.
+    /// The receiver's part of the outcome, and the number of pure ACKs that it sent.
     pub(super) fn outcome(mut self) -> (FlowOutcome, u64) {
         let info = self.stream.as_ref().and_then(|stream| socket::info(stream.as_fd()).ok());
         let Some(info) = info else { return (self.received, 0) };

@@ -85,12 +85,12 @@ impl Sender {
         }
     }
 
-    /// It has nothing to send until it is offered, reads whatever comes, and stays open.
+    /// Makes the sender an end of turns: it sends only bytes that are offered later, reads everything, and stays open.
     pub(super) fn by_turns(&mut self) {
         (self.left, self.to_hear, self.heard, self.keep_open) = (Some(0), 0, Some(0), true);
     }
 
-    /// It is to send `bytes` more.
+    /// Offers `bytes` more to send.
     pub(super) fn offer(&mut self, bytes: u64) {
         self.left = self.left.map(|left| left + bytes);
     }
@@ -206,7 +206,7 @@ impl Sender {
         }
     }
 
-    /// Its state now, of a transfer that began at `begun` and lives until `until`; the last one if
+    /// The sender's state now, for a transfer that began at `begun` and lives until `until`; the last known state if
     /// the kernel reports none.
     pub(super) fn sample(&mut self, begun: Option<Instant>, until: Instant) -> TcpSample {
         if let Some((stream, connected)) = self.stream.as_ref().zip(self.connected)

@@ -1,4 +1,4 @@
-//! Brouer 2005, sections 6.2.1, 8.1 and 9.3: the classes as configured, beside those that run here.
+//! Brouer 2005, sections 6.2.1, 8.1 and 9.3: the classes as configured, next to those that run here.
 
 use lastmile_queueing::sched::htb;
 use lastmile_queueing::spec::Spec;
@@ -26,7 +26,7 @@ pub(super) fn ack_priority(table: &Table) -> Result<TableResult, ExperimentError
     configured(table, super::files::BOTH_FULL, up, number(&table.scenario, "left_kbps")?)
 }
 
-/// A table of classes beside those of the scenario that runs them.
+/// A table of classes next to those of the scenario that runs them.
 fn configured(
     table: &Table,
     scenario: (&str, &str),

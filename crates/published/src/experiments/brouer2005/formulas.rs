@@ -1,4 +1,4 @@
-//! Tables of formulas: each printed figure beside the exact one.
+//! Tables of formulas: each printed figure next to the exact one.
 
 use crate::data::{Row, Table};
 use crate::reproduction::{RowResult, TableResult};
@@ -63,7 +63,7 @@ pub(super) fn judged(table: &Table, result: &mut TableResult, judge: impl FnOnce
     result.claims.push(Finding::new(holds && off.is_empty(), evidence).claim(&table.claim));
 }
 
-/// A row of the data beside the exact figures.
+/// A row of the data next to the exact figures.
 pub(super) fn row_of(row: &Row, theory: Values) -> RowResult {
     let mut result = RowResult::closed_form(row, theory);
     result.published = row.theory_printed.overlaid(&row.published);

@@ -1,4 +1,4 @@
-//! Brouer 2005, table A.1: pings of an idle line, beside the baseline and the serialisation of their cells.
+//! Brouer 2005, table A.1: pings of an idle line, next to the baseline and the serialisation of their cells.
 
 use crate::data::Table;
 use crate::reproduction::{RowResult, TableResult};

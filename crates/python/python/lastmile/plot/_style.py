@@ -121,7 +121,7 @@ def unit(values: Iterable[float], base: str) -> tuple[float, str]:
 
 
 def legend(axes: Axes, title: str = "") -> None:
-    """Names of lines below a title, beside the axes so that they hide nothing. One line needs no legend."""
+    """Names of lines below a title, next to the axes so that they hide nothing. One line needs no legend."""
     handles, labels = axes.get_legend_handles_labels()
     if len(labels) < 2:
         return

@@ -50,7 +50,7 @@ pub(super) struct DelayedPackets<P> {
 #[derive(Debug)]
 pub(super) struct DelayedFlow {
     packets: u32,
-    /// Departure time of the last of them.
+    /// Departure time of the last delayed packet.
     last_departure: Instant,
 }
 

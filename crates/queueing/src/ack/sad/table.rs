@@ -92,8 +92,7 @@ impl Table {
 pub(super) struct Record {
     pub(super) newest: Newest,
     pub(super) last: QueuedAck,
-    /// Those before the last, all closed. Empty unless other packets are queued between ACKs of the
-    /// flow.
+    /// The ACKs before the last one, all closed. Empty unless other packets are queued between ACKs of the flow.
     earlier: VecDeque<QueuedAck>,
 }
 
@@ -116,7 +115,7 @@ pub(super) struct QueuedAck {
     pub(super) traffic_class: u8,
     /// The bit of the published table: true while newer ACKs may be merged into this one.
     pub(super) open: bool,
-    /// It repeats the number of the ACK before it.
+    /// True if the ACK repeats the number of the previous one.
     pub(super) is_duplicate: bool,
     pub(super) newest: AckFields,
     pub(super) suppressed: Suppressed,

@@ -41,7 +41,7 @@ pub struct CeThreshold {
 pub struct Selector {
     /// The bits. None outside of the mask.
     pub value: u8,
-    /// Which bits count.
+    /// The bits of the traffic class that are compared.
     pub mask: u8,
 }
 

@@ -103,16 +103,16 @@ impl Tokens {
     }
 }
 
-/// What the last grant was made from, so that it can be taken back before it begins.
+/// The data of the last grant, with which it can be withdrawn before it begins.
 #[derive(Clone, Copy, Debug)]
 struct Made {
-    /// Its request.
+    /// The request that the grant answers.
     owed: Owed,
-    /// The request is granted in full.
+    /// True if the grant answers the whole request.
     whole: bool,
-    /// Bytes of the request that it answers.
+    /// Bytes of the request that the grant answers.
     bytes: u64,
-    /// `granted_until` before.
+    /// `granted_until` as it was without this grant.
     until: Instant,
 }
 
@@ -131,7 +131,7 @@ pub(super) struct HeadEnd {
     granted_until: Instant,
     /// The grant that is in use or comes next.
     window: Option<Window>,
-    /// Its size is that of one packet.
+    /// True if the size of that grant is the size of one packet.
     for_packet: bool,
     made: Option<Made>,
 }
@@ -234,9 +234,9 @@ impl HeadEnd {
         }
     }
 
-    /// A proactive grant has sent `bytes` from `start` to `until`; `last` if a packet ends with them. They use tokens,
-    /// and the head end owes so much less to the requests that it may grant by then. Grants that have not begun are
-    /// made anew.
+    /// Accounts for the `bytes` that a proactive grant sent from `start` to `until`; `last` if a packet ends with them.
+    /// They use tokens, and are subtracted from the requests that the head end may grant at `start`. Grants that have
+    /// not begun are computed again.
     pub(super) fn sent_unasked(&mut self, start: Instant, bytes: u64, last: bool, until: Instant, counts: &mut Counts) {
         self.take_back(start, counts);
         for bucket in &mut self.limits {
@@ -357,7 +357,7 @@ impl HeadEnd {
     }
 }
 
-/// Windows among which the largest is looked for: periods of grants and patterns seldom meet anew after so many.
+/// The number of windows among which the largest is sought: periods of grants and patterns seldom coincide later.
 const FIRST_WINDOWS: usize = 1000;
 
 /// Windows that come without requests.

@@ -7,9 +7,9 @@ use lastmile_units::{BitRate, Duration, Instant};
 /// A span of time within a slot, or on the clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span<T = Duration> {
-    /// Its start.
+    /// The start of the span.
     pub start: T,
-    /// Its end.
+    /// The end of the span.
     pub end: T,
 }
 

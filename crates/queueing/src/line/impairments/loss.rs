@@ -15,7 +15,7 @@ use lastmile_units::Ratio;
 use super::chance::{Chance, Draws};
 use crate::random::Stream;
 
-/// Which packets the wire loses.
+/// The rule by which the wire loses packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LossModel {
     /// A share, each loss correlated with the packet before.
@@ -45,11 +45,11 @@ pub struct GilbertElliott {
 pub struct States {
     /// A burst of losses begins.
     pub p13: Ratio,
-    /// It ends.
+    /// A burst of losses ends.
     pub p31: Ratio,
-    /// It pauses: packets are received.
+    /// A burst of losses pauses: packets are received.
     pub p32: Ratio,
-    /// It goes on after a pause.
+    /// A burst of losses continues after a pause.
     pub p23: Ratio,
     /// A packet is lost alone.
     pub p14: Ratio,

@@ -280,7 +280,7 @@ fn a_full_line_reaches_the_sustained_rate_with_proactive_grants() {
     assert!((least..least + 8_000).contains(&end), "{end} us, at least {least}");
 }
 
-/// 200 bytes every 2 ms are 800 kbit/s, beside requests of 2 Mbit/s, of 500 kbit/s or without any, on a wire of 8
+/// 200 bytes every 2 ms are 800 kbit/s, next to requests of 2 Mbit/s, of 500 kbit/s or without any, on a wire of 8
 /// Mbit/s.
 #[test]
 fn the_mean_rate_is_that_of_buckets_or_of_proactive_grants() {

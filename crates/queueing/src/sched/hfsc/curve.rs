@@ -24,9 +24,9 @@ pub struct ServiceCurve {
 /// The first piece of a service curve.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Initial {
-    /// Its slope (`m1`). `None`: zero, so that service begins late.
+    /// The slope of the first part (`m1`). `None`: zero, so that service begins late.
     pub rate: Option<BitRate>,
-    /// Its length (`d`).
+    /// The length of the first part (`d`).
     pub duration: Duration,
 }
 

@@ -38,7 +38,7 @@ pub(super) struct LinkSharing {
 #[derive(Clone, Debug)]
 struct Class {
     parent: u32,
-    /// Its index among its siblings, which have consecutive numbers.
+    /// The index of the class among its siblings, which have consecutive numbers.
     place: u32,
     /// Index of its children's state. `None`: it is a leaf.
     inner: Option<u32>,
@@ -46,7 +46,7 @@ struct Class {
     active: u32,
     /// `None`: it takes no part.
     times: Option<Runtime>,
-    /// Its virtual time.
+    /// The virtual time of the class.
     time: Time,
     /// Virtual time that it was given because it had been passed over.
     adjustment: Time,

@@ -154,7 +154,7 @@ fn a_class_that_used_what_others_left_is_not_punished() {
     assert!(begins <= 2, "{begins}");
 }
 
-/// 1 Mbit/s at most: packets of 1500 bytes at 0, and then each 12 ms; beside it the other
+/// 1 Mbit/s at most: packets of 1500 bytes at 0, and then each 12 ms; next to it the other
 /// class has the rest. A guarantee has no limit.
 #[test]
 fn an_upper_limit_holds_back_a_share_but_not_a_guarantee() {
@@ -268,7 +268,7 @@ fn guarantees_beyond_the_link_are_refused() {
         "the real-time curves ask for 1.001 Mbit/s together at first, and the link has 1 Mbit/s"
     );
     assert!(refused(&[curve(2000, 10, 100)]).contains("2 Mbit/s together at first"));
-    // 900 kbit/s for 10 ms, and then a convex 200 beside it from 5 ms on: (9000 + 1000) bit by 10 ms are all right.
+    // 900 kbit/s for 10 ms, and then a convex 200 next to it from 5 ms on: (9000 + 1000) bit by 10 ms are all right.
     assert_eq!(check(&[curve(900, 10, 500), curve(0, 5, 200)]), Ok(()));
     // From 5 ms on 900 and 400: 9000 + 2000 bit by 10 ms.
     assert!(refused(&[curve(900, 10, 500), curve(0, 5, 400)]).contains("1.1 Mbit/s together in the first 10 ms"));

@@ -31,7 +31,7 @@ pub(super) struct Class {
     /// 0 for a leaf; the level of an inner class exceeds those of its children.
     pub(super) level: u8,
     pub(super) parent: Option<u32>,
-    /// Its index among the classes of its level.
+    /// The index of the class among the classes of its level.
     pub(super) index_in_level: u32,
     pub(super) index_among_siblings: u32,
     /// The first child; children have consecutive numbers.
@@ -78,7 +78,7 @@ pub(super) struct Tally {
 /// The queue of a leaf.
 pub(super) struct Leaf<P> {
     pub(super) queue: Node<P>,
-    /// Its backlog at the last update; only this tree changes it.
+    /// The backlog of the queue at the last update; only this tree changes it.
     pub(super) last_backlog: Backlog,
     pub(super) quantum: i64,
     /// Bytes that it may still send in its turn: at level 0, then at the level of each ancestor

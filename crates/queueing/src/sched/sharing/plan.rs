@@ -19,7 +19,7 @@ pub(crate) enum Own {
     Everything,
     /// A rate.
     Rate(Tokens),
-    /// None: isolated classes below reserve all of it.
+    /// No capacity: isolated classes below reserve all of it.
     Nothing,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Slack {
 pub(crate) struct Plan {
     /// The number of the class in a configuration. `None`: no number, and no counters.
     pub(crate) index: Option<u32>,
-    /// Its parent, by position in the list of plans.
+    /// The parent of the class, as a position in the list of plans.
     pub(crate) parent: Option<usize>,
     pub(crate) own: Own,
     pub(crate) ceil: Option<Tokens>,

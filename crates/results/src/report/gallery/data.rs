@@ -19,7 +19,8 @@ pub(crate) struct Across {
     /// True if places are logarithms to base 10.
     #[serde(skip_serializing_if = "is_false")]
     pub(crate) log: bool,
-    /// Of calendar time: from which place on, in seconds since 1970, the zone was how many seconds ahead of UTC.
+    /// The offsets of an axis of calendar time: from each time, in seconds since 1970, the seconds by which the zone is
+    /// ahead of UTC.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) clock: Vec<(f64, f64)>,
 }

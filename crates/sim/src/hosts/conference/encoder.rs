@@ -37,7 +37,7 @@ pub(super) struct Encoder {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Frame {
     pub(super) bytes: u64,
-    /// It can be decoded without the frames before it.
+    /// True if the frame can be decoded without earlier frames.
     pub(super) key: bool,
 }
 

@@ -190,7 +190,7 @@ impl Conference {
         (self.sender.next_frame, self.sender.next_audio, self.sender.next_paced) = (now, now, now);
     }
 
-    /// The time of the next event after `now`, unless one is pending by then.
+    /// The time of the next event after `now`, unless a wake-up is pending at that time or earlier.
     pub(crate) fn take_wake(&mut self, now: Instant) -> Option<Instant> {
         // The pacer may have been idle when a report asked for retransmissions.
         let next = self.next_wake()?.max(now);

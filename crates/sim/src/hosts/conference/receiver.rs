@@ -5,7 +5,7 @@
 //! of the mean and 150 ms).
 //!
 //! A frame is shown once it is whole and each frame before it was shown, or once it is a whole key frame. The receiver
-//! asks for a key frame while a frame is not whole after its packets are no longer retransmitted.
+//! asks for a key frame while a frame is not whole and its packets are not retransmitted any more.
 //!
 //! Differs: a receiver shows a frame at once; the play-out buffer counts late frames and delays none.
 //!
@@ -66,7 +66,7 @@ pub(super) struct Display {
     latest: Option<Instant>,
     gaps: VecDeque<Duration>,
     pub(super) freezes: Vec<Duration>,
-    /// Their starts.
+    /// The starts of the freezes.
     pub(super) frozen_at: Vec<Instant>,
     pub(super) shown: u64,
     /// When the frame to show next was first known to be incomplete.

@@ -36,7 +36,7 @@ pub(crate) enum Phase {
 pub(crate) enum Frto {
     /// The first retransmission is unanswered.
     First,
-    /// It is answered. New data are sent, and their answer decides.
+    /// The first retransmission is answered. New data are sent, and the answer to them decides.
     Second,
 }
 

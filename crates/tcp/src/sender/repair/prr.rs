@@ -38,7 +38,7 @@ pub(crate) struct Progress {
 pub(crate) struct Step {
     /// Newly delivered octets (DeliveredData); not zero.
     pub(crate) delivered: u64,
-    /// Neither acknowledged nor SACKed nor lost.
+    /// Octets that are neither acknowledged nor SACKed nor lost.
     pub(crate) in_flight: u64,
     pub(crate) ssthresh: u64,
     /// SND.UNA advances, and no octet is newly lost (SafeACK).

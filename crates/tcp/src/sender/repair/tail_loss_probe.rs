@@ -8,7 +8,7 @@
 pub(crate) struct TailProbe {
     /// One past the highest octet in flight when it was sent (TLP.end_seq).
     pub(crate) end: u64,
-    /// It repeats the last segment; otherwise it carries new data (TLP.is_retrans).
+    /// True if the probe repeats the last segment; otherwise it carries new data (TLP.is_retrans).
     pub(crate) retransmission: bool,
 }
 

@@ -53,11 +53,11 @@ pub(crate) struct Duplicate {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Evidence<'a> {
     pub(crate) segment: &'a Meta,
-    /// It acknowledges new data.
+    /// True if the ACK acknowledges new data.
     pub(crate) advanced: bool,
-    /// It reports octets in SACK blocks that were not known to be held.
+    /// True if SACK blocks of the ACK report octets that were not known to be held.
     pub(crate) sacked: bool,
-    /// It covers octets that were sent once and before the repair.
+    /// True if the ACK covers octets that were sent once and before the repair.
     pub(crate) original: bool,
     /// By the scoreboard it covers octets that the timeout marked as lost and that were not retransmitted.
     pub(crate) original_by_count: bool,

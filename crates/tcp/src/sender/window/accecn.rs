@@ -90,7 +90,7 @@ fn safest(least: u64, packets: u64) -> u64 {
     if packets < least { least } else { packets - (packets - least) % u64::from(ACE) }
 }
 
-/// Appendix A.2.2: the least number, unless so many marked octets need more packets.
+/// Appendix A.2.2: the least number of packets, unless the marked octets need more.
 fn by_octets(least: u64, safe: u64, octets: u64, mss: u64) -> u64 {
     let fits = octets <= mss * least;
     // s <= MSS, and sSafer < MSS / SAFETY_FACTOR.

@@ -14,7 +14,7 @@ use super::accecn::AccEcnSender;
 pub(crate) struct EcnResponse {
     /// One past the highest octet sent at the last reduction.
     reduced_until: Option<u64>,
-    /// The same at the last reduction for a mark.
+    /// One past the highest octet sent at the last reduction for a mark.
     answered_until: Option<u64>,
     /// The next new segment carries CWR.
     cwr_due: bool,

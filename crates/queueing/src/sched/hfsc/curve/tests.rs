@@ -89,7 +89,7 @@ fn a_class_ahead_of_its_curve_keeps_the_old_one() {
 proptest! {
     /// Against the definition: whatever backlogs there were, the curve is the least of those that begin with each, up
     /// to a picosecond of the steeper slope. Backlogs begin at or below the curve, as those of a class that is served
-    /// by it do, and not before the one before.
+    /// by it do, and not before the previous one.
     #[test]
     fn a_curve_is_the_least_of_those_of_all_backlogs(
         (m1, m2) in (0..20_u64, 1..20_u64),

@@ -16,7 +16,7 @@ const MOST: Duration = Duration::from_ms(100);
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Aggregation {
-    /// The most octets beyond the expected ones, in the current window of rounds and in the one before.
+    /// The most octets beyond the expected ones, in the current window of rounds and in the previous one.
     extra: [u64; 2],
     current: usize,
     rounds: u8,

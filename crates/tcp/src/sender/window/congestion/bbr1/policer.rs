@@ -28,7 +28,7 @@ pub(super) enum Verdict {
     Nothing,
     /// A policer was found.
     Policed,
-    /// Its rate has held for long enough.
+    /// The rate of the policer has held for long enough.
     Probe,
 }
 
@@ -36,7 +36,7 @@ pub(super) enum Verdict {
 pub(super) struct LongTerm {
     /// The rate of the last interval.
     last: Option<OctetRate>,
-    /// It is that of a policer.
+    /// True if the rate is that of a policer.
     used: bool,
     sampling: bool,
     rounds: u32,

@@ -105,7 +105,7 @@ struct FullPipe {
     reached: bool,
 }
 
-/// The delivery rates: the largest of this cycle and of the one before, the largest of this round, and the one in use.
+/// The delivery rates: the largest of this cycle and of the previous one, of this round, and the one in use.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Rates {
     cycles: [OctetRate; 2],
@@ -186,7 +186,7 @@ impl Bbr3 {
         self.init_pacing(cwnd, srtt, pacing);
     }
 
-    /// The largest rate of this cycle and of the one before (BBR.max_bw).
+    /// The largest rate of this cycle and of the previous one (BBR.max_bw).
     fn max_rate(&self) -> OctetRate {
         self.rates.cycles[0].max(self.rates.cycles[1])
     }
