@@ -39,10 +39,10 @@ pub(crate) static SECTION: Section = Section {
             during which packets wait. A line `# repeat = \"60 s\"` in it says when it starts again. JSON is a trace \
             of Rattan (the crate netem-trace): static and repeated patterns of `Bw`, `Delay` and `Loss`, alone or in \
             a list. A step that leaves a value out has that of the direction. The loss of a step takes the place of \
-            a share of the direction; a loss model there, in bursts or with a correlation, acts beside it. Both \
-            directions start their traces with the run, each at its `start`. What needs one rate (the default queue, a limit in time, the \
-            shapers of a policy, k) takes the mean over the period, or over the duration of the run where a trace is \
-            played once; the unloaded round trip takes the least delay. Of several access lines each has a generated \
+            a share of the direction; a loss model there, in bursts or with a correlation, acts with it. Both \
+            directions start their traces with the run, each at its `start`. What needs one rate (the default queue, a \
+            limit in time, the shapers of a policy, k) takes the mean over the period, or over the duration of the run \
+            where a trace is played once; the unloaded round trip takes the least delay. Of several access lines each has a generated \
             trace of its own.",
     keys: &[
         Key::optional("file", Kind::Text, "the steps", "Name of the file, seen from the scenario's folder."),
