@@ -11,11 +11,11 @@ use lastmile_units::{BitRate, Duration};
 /// Show, convert or make a trace of a line's capacity over time
 ///
 /// FILE is a trace (a table of steps, a packet-delivery trace of mahimahi, or JSON of Rattan), a
-/// scenario whose link --link has a trace, a capture (pcap, pcapng; .gz and .zst too) whose IP bytes become steps of the rate that it carried,
-/// or the JSON of `lastmile measure`, of which one phase counts without its ramp. A trace of what was
-/// carried is the capacity of a line only as far as the line was full. Without --to, the output is a
-/// summary: mean, percentiles over time, outages, and a chart. Scenarios read traces with
-/// `trace = { file = "..." }`.
+/// scenario whose link --link has a trace, a capture (pcap, pcapng; .gz and .zst too) whose IP bytes
+/// become steps of the rate that it carried, or the JSON of `lastmile measure`, of which one phase
+/// counts without its ramp. A trace of what was carried is the capacity of a line only as far as the
+/// line was full. Without --to, the output is a summary: mean, percentiles over time, outages, and a
+/// chart. Scenarios read traces with `trace = { file = "..." }`.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Trace, scenario, capture or measurement
