@@ -37,6 +37,7 @@
 //! | `joined.rs` | two captures of the same packets |
 //! | `fairness.rs` | fairness among connections, and its explanation |
 //! | `stream.rs` | delay, jitter, losses and late packets of a stream of datagrams |
+//! | `quantiles.rs` | medians and percentiles of values themselves |
 //! | `seen.rs` | the numbers of a stream that have come, so that copies count once |
 
 pub mod buckets;
@@ -52,6 +53,7 @@ pub mod joined;
 mod limit;
 mod outcome;
 mod outstanding;
+pub mod quantiles;
 mod ranges;
 mod remote;
 mod response_time;

@@ -12,6 +12,7 @@ mod device;
 #[cfg(target_os = "linux")]
 pub(crate) mod emulate;
 #[cfg(target_os = "linux")]
+mod exposition;
 pub(crate) mod history;
 #[cfg(target_os = "linux")]
 pub(crate) mod lab;

@@ -17,7 +17,7 @@ use lastmile_text::table::Table;
 use rustix::termios::tcgetwinsize;
 use serde::Serialize;
 
-use crate::failure::{Exit, Failure};
+use crate::failure::{Exit, Failure, Result};
 
 const HEADING: Style = Style::new().bold();
 const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -119,6 +119,21 @@ impl Printer {
             buffered.flush()?;
         }
         out.flush()
+    }
+
+    /// Prints a document as JSON, or as `text` does.
+    pub(crate) fn either<T: Serialize>(
+        &mut self,
+        json: bool,
+        document: &T,
+        text: impl FnOnce(&T, &mut Self) -> Result<()>,
+    ) -> Result {
+        if json {
+            self.json(document)?;
+        } else {
+            text(document, self)?;
+        }
+        Ok(Exit::Done)
     }
 
     /// Data for programs: JSON, indented.

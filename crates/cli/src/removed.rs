@@ -5,11 +5,12 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crate::failure::Failure;
 
 /// Command, removed option, and its replacement.
-const REMOVED: [(&str, &str, &str); 4] = [
+const REMOVED: [(&str, &str, &str); 5] = [
     ("run", "--remedy", POLICY),
     ("run", "--vary", "lastmile compare --vary KEY=VALUE,..."),
     ("run", "--live", "lastmile lab"),
     ("compare", "--remedies", POLICY),
+    ("reproduce", "--explore", "the pages in docs/reproductions, which have its answers"),
 ];
 const POLICY: &str = "lastmile compare --policy NAME,...";
 /// A remedy kept the limit of the line's queue. A policy has its own limits.

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use hdrhistogram::Histogram;
 use lastmile_live::bump::{DirectionReport, HopReport};
 use lastmile_live::emulate::{Ended, Outcome};
 use lastmile_live::io::{Refusal, offload};
-use lastmile_model::outcome::{self, Amount, Conservation, LinkOutcome};
+use lastmile_model::outcome::{self, Conservation, LinkOutcome};
 use lastmile_model::{Link, Network};
-use lastmile_queueing::line::Count;
 use lastmile_results::schema::{Clock, Delay, Summary};
 use lastmile_results::{Origin, delay, summarise};
 use lastmile_units::{BitRate, Duration};
@@ -107,15 +105,15 @@ fn link(hop: &HopReport, spec: &Link, after: Duration) -> LinkOutcome {
     let rate = spec.hop.line.mean_rate(after);
     // Frames carry the class that the rules of a policy gave them.
     let classes = (0..).zip(&hop.class_waited).filter(|(_, waits)| !waits.is_empty());
-    let named = |(class, waits): (u16, &Histogram<u64>)| {
-        (spec.hop.queue.class_name(class).unwrap_or_else(|| class.to_string()), waits.into())
+    let named = |(class, waits): (u16, &outcome::Buckets)| {
+        (spec.hop.queue.class_name(class).unwrap_or_else(|| class.to_string()), waits.clone())
     };
     let begun = hop.line.wire_bytes.bits();
     LinkOutcome {
         stats: hop.line.clone(),
         wire_bits: rate.map_or(begun, |rate| begun.min(carried(rate, after))),
-        queue_delay_ns: (&hop.waited).into(),
-        ack_queue_delay_ns: (&hop.acks_waited).into(),
+        queue_delay_ns: hop.waited.clone(),
+        ack_queue_delay_ns: hop.acks_waited.clone(),
         class_queue_delay_ns: classes.map(named).collect(),
         max_backlog_packets: hop.most_queued.packets.as_u64(),
         max_backlog_bytes: hop.most_queued.bytes.as_u64(),
@@ -133,26 +131,21 @@ fn carried(rate: BitRate, time: Duration) -> u64 {
 /// As the simulator sums up, the drops at the devices included.
 pub(crate) fn conservation(outcome: &Outcome) -> Conservation {
     let mut sums = Conservation::default();
-    let add = |sum: &mut Amount, count: &Count| {
-        sum.packets += count.packets;
-        sum.bytes += count.bytes;
-    };
     for direction in [&outcome.up, &outcome.down] {
-        add(&mut sums.sent, &direction.received);
-        add(&mut sums.delivered, &direction.sent);
-        add(&mut sums.dropped, &direction.oversize);
-        direction.refused.iter().for_each(|count| add(&mut sums.dropped, count));
+        sums.sent += direction.received;
+        sums.delivered += direction.sent;
+        sums.dropped += direction.oversize;
+        direction.refused.iter().for_each(|count| sums.dropped += *count);
         for hop in &direction.hops {
-            hop.line.dropped.iter().for_each(|count| add(&mut sums.dropped, count));
+            hop.line.dropped.iter().for_each(|count| sums.dropped += *count);
             let counted = |name: &str| -> u64 {
                 hop.queue_counters.iter().filter(|counter| counter.name == name).map(|counter| counter.value).sum()
             };
-            add(&mut sums.created, &hop.line.created);
+            sums.created += hop.line.created;
             sums.created.bytes += counted("grown_bytes");
             sums.dropped.bytes += counted("shrunk_bytes");
-            sums.queued.packets += hop.queued.packets.as_u64();
-            sums.queued.bytes += hop.queued.bytes.as_u64();
-            add(&mut sums.in_flight, &hop.in_flight);
+            sums.queued += hop.queued.into();
+            sums.in_flight += hop.in_flight;
         }
     }
     sums
@@ -175,7 +168,7 @@ fn direction(report: &DirectionReport) -> Direction {
         segments: report.port.offloads.segments,
         not_cut: report.port.offloads.refused,
         refused: refused.filter(|(_, count)| *count > 0).collect(),
-        lateness_s: delay(&(&report.lateness).into()),
+        lateness_s: delay(&report.lateness),
     }
 }
 

@@ -7,7 +7,7 @@ use lastmile_model::Hop;
 use lastmile_packet::HashKey;
 use lastmile_units::{Duration, Instant};
 
-use crate::bump::{self, DirectionReport, HopGlance, Queues, Record, States};
+use crate::bump::{self, Bump, DirectionReport, HopGlance, Queues, Record, States};
 use crate::error::{Context, Error};
 use crate::stop::{Stop, StopHandle};
 
@@ -92,14 +92,8 @@ pub(crate) trait Asked {
     /// The counters so far.
     fn snapshot(&mut self) -> Result<Snapshot, Error>;
 
-    /// When it is, and how the hops stand.
-    fn glance(&mut self) -> (Instant, Vec<HopGlance>);
-
-    /// The hops for a display.
-    fn states(&self) -> States;
-
-    /// The packets that came lately, if they are recorded.
-    fn records(&self) -> Option<[Record; 2]>;
+    /// The lines, and when it is.
+    fn bump(&mut self) -> (&mut Bump, Instant);
 
     /// Puts other queues in.
     fn hand_over(&mut self, queues: Queues);
@@ -108,12 +102,13 @@ pub(crate) trait Asked {
     fn answer(&mut self) -> Result<bool, Error> {
         self.inbox().waiting.rearm().context(|| "reading requests")?;
         while let Some(request) = self.inbox().next() {
+            let (bump, now) = self.bump();
             // The asker may be gone; that is no concern of the line.
             match request {
                 Request::Report(answer) => drop(answer.send(self.snapshot()?)),
-                Request::Glance(answer) => drop(answer.send(self.glance())),
-                Request::States(answer) => drop(answer.send(self.states())),
-                Request::Records(answer) => drop(answer.send(self.records())),
+                Request::Glance(answer) => drop(answer.send((now, bump.glance(now)))),
+                Request::States(answer) => drop(answer.send(bump.states(now))),
+                Request::Records(answer) => drop(answer.send(bump.records())),
                 Request::Alive(answer) => drop(answer.send(())),
                 Request::HandOver(queues, done) => {
                     self.hand_over(queues);

@@ -1,19 +1,95 @@
-//! Echo requests at a steady pace, and how long each reply took: ping(8) with nanoseconds.
+//! Echo requests with the times of each, and a series of them at a steady pace: ping(8) with nanoseconds.
 //!
 //! A reply counts when the kernel received it (`SO_TIMESTAMPNS`), not when this program woke up; a
-//! request, when it was handed to the kernel. Requests go out on a fixed grid from the first one
+//! request, when it was handed to the kernel. Requests of a series go out on a fixed grid from the first one
 //! on, so a late one does not shift those after it.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use lastmile_units::{Duration, Instant};
 
 use crate::clock::{Clock, MonotonicClock, StampMap, std_span};
 use crate::error::{Context, Error};
 use crate::sys::icmp::{EchoSocket, least_ip_len};
-use crate::sys::wait;
+
+/// Echo requests to one host, numbered from zero.
+#[derive(Debug)]
+pub struct Requests {
+    socket: EchoSocket,
+    /// When each request was sent and its first reply received.
+    times: Vec<(Instant, Option<Instant>)>,
+    /// Replies that came a second time.
+    duplicates: u32,
+}
+
+impl Requests {
+    /// No request has been sent.
+    #[must_use]
+    pub const fn new(socket: EchoSocket) -> Self {
+        Self { socket, times: Vec::new(), duplicates: 0 }
+    }
+
+    /// Sends a request of this length as an IP packet.
+    ///
+    /// # Errors
+    /// As [`EchoSocket::request`].
+    pub fn send(&mut self, clock: &dyn Clock, ip_len: usize) -> io::Result<()> {
+        let [.., high, low] = (self.times.len() as u64).to_be_bytes();
+        let sent = clock.now();
+        self.socket.request(u16::from_be_bytes([high, low]), ip_len)?;
+        self.times.push((sent, None));
+        Ok(())
+    }
+
+    /// Waits until a packet waits, or this time has passed.
+    ///
+    /// # Errors
+    /// As [`EchoSocket::wait`].
+    pub fn wait(&self, patience: std::time::Duration) -> io::Result<()> {
+        self.socket.wait(patience)
+    }
+
+    /// Takes the replies that wait, and tells the round trip of each first one.
+    ///
+    /// # Errors
+    /// As [`EchoSocket::reply`].
+    pub fn receive(&mut self, clock: &dyn Clock, mut tell: impl FnMut(Duration)) -> io::Result<()> {
+        let map = StampMap::measure(clock);
+        while let Some((sequence, stamp)) = self.socket.reply()? {
+            let now = clock.now();
+            let received = stamp.map_or(now, |stamp| map.monotonic(stamp).min(now));
+            // The latest request with this number: they come round after 65 536.
+            match self.times.iter_mut().skip(sequence.into()).step_by(1 << 16).next_back() {
+                Some((sent, reply @ None)) => {
+                    *reply = Some(received);
+                    tell(received.since(*sent));
+                }
+                Some(_) => self.duplicates += 1,
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The departure of each request, and its round-trip time if it has a reply.
+    pub fn round_trips(&self) -> impl ExactSizeIterator<Item = (Instant, Option<Duration>)> {
+        self.times.iter().map(|(sent, reply)| (*sent, reply.map(|reply| reply.since(*sent))))
+    }
+
+    /// Whether each request has a reply.
+    #[must_use]
+    pub fn are_answered(&self) -> bool {
+        self.times.iter().all(|(_, reply)| reply.is_some())
+    }
+}
+
+impl AsFd for Requests {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
 
 /// The requests of a probe.
 #[derive(Clone, Copy, Debug)]
@@ -61,78 +137,23 @@ pub fn ping(ping: &Ping) -> Result<Replies, Error> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, problem)).context(what);
     }
     let socket = EchoSocket::open(SocketAddr::new(ping.target, 0), None, 0).context(what)?;
-    let mut session = Session::new(ping);
-    let start = session.clock.now();
+    let (mut requests, clock) = (Requests::new(socket), MonotonicClock::start());
+    let collect_until = |requests: &mut Requests, end: Instant, next: u16| loop {
+        requests.receive(&clock, |_| {})?;
+        let now = clock.now();
+        if now >= end || next == ping.count && requests.are_answered() {
+            return Ok::<(), io::Error>(());
+        }
+        requests.wait(std_span(end - now))?;
+    };
+    let start = clock.now();
     for index in 0..ping.count {
-        let due = start + ping.interval * u64::from(index);
-        session.collect_until(&socket, due).context(what)?;
-        session.request(&socket, index).context(what)?;
+        collect_until(&mut requests, start + ping.interval * u64::from(index), index).context(what)?;
+        requests.send(&clock, ping.ip_len.into()).context(what)?;
     }
-    let end = session.clock.now() + ping.patience;
-    session.collect_until(&socket, end).context(what)?;
-    Ok(session.replies())
-}
-
-struct Session {
-    clock: MonotonicClock,
-    ip_len: usize,
-    /// When each request was sent and its first reply received.
-    times: Vec<(Instant, Option<Instant>)>,
-    count: u16,
-    duplicates: u32,
-}
-
-impl Session {
-    fn new(ping: &Ping) -> Self {
-        Self {
-            clock: MonotonicClock::start(),
-            ip_len: ping.ip_len.into(),
-            times: Vec::with_capacity(usize::from(ping.count)),
-            count: ping.count,
-            duplicates: 0,
-        }
-    }
-
-    fn request(&mut self, socket: &EchoSocket, sequence: u16) -> io::Result<()> {
-        let sent = self.clock.now();
-        socket.request(sequence, self.ip_len)?;
-        self.times.push((sent, None));
-        Ok(())
-    }
-
-    /// Takes replies until `end`, or until none is missing.
-    fn collect_until(&mut self, socket: &EchoSocket, end: Instant) -> io::Result<()> {
-        loop {
-            let map = StampMap::measure(&self.clock);
-            while let Some((sequence, stamp)) = socket.reply()? {
-                let now = self.clock.now();
-                let received = stamp.map_or(now, |stamp| map.monotonic(stamp).min(now));
-                self.note(sequence, received);
-            }
-            let now = self.clock.now();
-            if now >= end || self.is_complete() {
-                return Ok(());
-            }
-            wait::readable([Some(socket.as_fd())], Some(std_span(end - now)))?;
-        }
-    }
-
-    fn note(&mut self, sequence: u16, received: Instant) {
-        match self.times.get_mut(usize::from(sequence)) {
-            Some((_, reply @ None)) => *reply = Some(received),
-            Some(_) => self.duplicates += 1,
-            None => {}
-        }
-    }
-
-    fn is_complete(&self) -> bool {
-        self.times.len() == usize::from(self.count) && self.times.iter().all(|(_, reply)| reply.is_some())
-    }
-
-    fn replies(self) -> Replies {
-        let round_trips = self.times.iter().map(|(sent, reply)| reply.map(|reply| reply.since(*sent))).collect();
-        Replies { round_trips, duplicates: self.duplicates }
-    }
+    collect_until(&mut requests, clock.now() + ping.patience, ping.count).context(what)?;
+    let round_trips = requests.round_trips().map(|(_, round_trip)| round_trip).collect();
+    Ok(Replies { round_trips, duplicates: requests.duplicates })
 }
 
 #[cfg(test)]

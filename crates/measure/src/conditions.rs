@@ -267,30 +267,11 @@ mod tests {
             mean_s: median_s,
             jitter_s: 0.0,
         });
-        let series = |round_trip| Series {
-            subject: Subject { target: "server".to_owned(), kind: Kind::Icmp, code_point: 0 },
-            samples: Vec::new(),
-            round_trip,
-            up: None,
-            down: None,
-            lost: 1,
-            lost_up: None,
-            lost_down: None,
-            reordered: 0,
-            duplicates: 0,
-        };
-        Phase {
-            load,
-            start_s: 0.0,
-            duration_s: 10.0,
-            ramp_s: 0.0,
-            download: None,
-            upload: None,
-            // The first series was never answered.
-            probes: vec![series(None), series(round_trip)],
-            datagrams: Vec::new(),
-            responsiveness: None,
-        }
+        let subject = || Subject { target: "server".to_owned(), kind: Kind::Icmp, code_point: 0 };
+        let series = |round_trip| Series { round_trip, lost: 1, ..Series::new(subject(), Vec::new()) };
+        // The first series was never answered.
+        let probes = vec![series(None), series(round_trip)];
+        Phase { load, duration_s: 10.0, probes, ..Phase::default() }
     }
 
     #[test]

@@ -3,14 +3,14 @@
 //! | step, each way | module |
 //! | --- | --- |
 //! | the rate that stays under overload, and a burst before it | `rate` |
-//! | queue, shaper or policer: an overload from an idle line | [`buffer`] |
-//! | time per packet against size, until one class of laws is left | `framing`, [`posterior`], [`hypothesis`] |
-//! | overloads with a second size: what the buffer counts | [`buffer`] |
+//! | queue, shaper or policer: an overload from an idle line | `buffer` |
+//! | time per packet against size, until one class of laws is left | `framing`, `posterior`, `hypothesis` |
+//! | overloads with a second size: what the buffer counts | `buffer` |
 //! | a light train and a heavy one: loss on the wire, traffic of others | `disturbance` |
 //!
 //! [`idle`] needs no server at the other end: it reads cells off the round-trip times of echoes, as
 //! the ATM overhead detector does. [`scenario`] writes what was found as a scenario file.
-//! [`simulated`] and [`cases`] are the test bench.
+//! The example `detect-table` has the test bench.
 //!
 //! Sources: ITU-T I.363.5 and I.361 (cells), IEEE 802.3 61.3.3 and ITU-T G.992.3 Annex N (64/65),
 //! Brouer 2005, 3.5 (buffers by overload), Birge 1932 (scatter between and within).
@@ -21,21 +21,19 @@ use crate::error::Error;
 use crate::report::Estimate;
 use crate::train::{Departure, Path, Way};
 
-pub mod buffer;
-pub mod cases;
+mod buffer;
 mod disturbance;
 mod estimate;
 mod examination;
 mod found;
 mod framing;
-pub mod hypothesis;
+mod hypothesis;
 pub mod idle;
 mod losses;
 mod options;
-pub mod posterior;
+mod posterior;
 mod rate;
 pub mod scenario;
-pub mod simulated;
 mod train;
 
 pub use buffer::{Buffer, Limiter, Unit};
@@ -91,6 +89,3 @@ fn idle_rtt(path: &mut dyn Path) -> Result<Option<Estimate>, Error> {
         Estimate { value, low: (value - step).max(0.0), high: value + step }
     }))
 }
-
-#[cfg(test)]
-mod tests;

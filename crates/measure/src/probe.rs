@@ -1,5 +1,6 @@
 //! The probes that are timed while the line is idle or full.
 
+pub(crate) mod exchange;
 mod icmp;
 mod prober;
 mod tcp;
@@ -8,7 +9,6 @@ pub(crate) mod window;
 use std::time::Duration;
 
 pub use self::icmp::Icmp;
-pub(crate) use self::icmp::{is_passing, next_due, reply};
 pub use self::prober::{Clocks, Kind, PATIENCE, Prober, Sample, Subject};
 pub use self::tcp::TcpConnect;
 

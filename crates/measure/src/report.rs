@@ -40,7 +40,7 @@ fn is_complete() -> bool {
 }
 
 /// A span of a measurement with one kind of load.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Phase {
     /// The loaded direction; `None` for the idle line.
     pub load: Option<Direction>,
@@ -65,7 +65,7 @@ pub struct Phase {
 }
 
 /// A mean with its 95 % interval.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Estimate {
     /// The estimate.
     pub value: f64,
@@ -76,7 +76,7 @@ pub struct Estimate {
 }
 
 /// Payload rate of one direction.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Throughput {
     /// Payload bytes of the phase, ramp included.
     pub bytes: u64,
@@ -121,6 +121,25 @@ pub struct Series {
     /// Answers that came a second time.
     #[serde(default)]
     pub duplicates: u64,
+}
+
+impl Series {
+    /// Probes without figures.
+    #[must_use]
+    pub const fn new(subject: Subject, samples: Vec<Sample>) -> Self {
+        Self {
+            subject,
+            samples,
+            round_trip: None,
+            up: None,
+            down: None,
+            lost: 0,
+            lost_up: None,
+            lost_down: None,
+            reordered: 0,
+            duplicates: 0,
+        }
+    }
 }
 
 /// Order statistics of delays in seconds.

@@ -247,11 +247,8 @@ impl Session<'_> {
             start_s,
             duration_s: end_s - start_s,
             ramp_s: if kind.is_some() { plan.ramp.as_secs_f64().min(end_s - start_s) } else { 0.0 },
-            download: None,
-            upload: None,
-            probes: Vec::new(),
             datagrams,
-            responsiveness: None,
+            ..Phase::default()
         };
         self.recorded.phase(span, &counts, ran.streams, &ran.used);
         for reason in self.recorded.uncovered() {

@@ -42,5 +42,5 @@ pub use lastmile_theory::voice::Codec;
 pub use network::{AccessLine, Hop, Link, Network, Record};
 pub use node::{Node, NodeIndex};
 pub use observer::{Observer, Passage};
-pub use traffic::{Echo, EndName, Listener, Names, Replay, Source, Traffic};
+pub use traffic::{Echo, EndName, Listener, Names, Replay, Source, Steady, Traffic};
 pub use transport::{OpenedBy, Transport};

@@ -9,10 +9,9 @@ pub use lastmile_analysis::stream::Reception;
 use lastmile_atm::CellDrop;
 use lastmile_atm::contract::policer::Conformance;
 use lastmile_atm::network::{AbrStats, HopStats, LinkStats, NetworkStats, VcStats};
-use lastmile_packet::Meta;
-use lastmile_queueing::DropReason;
 use lastmile_queueing::line::Stats as LineStats;
 use lastmile_queueing::meter::conditioner;
+use lastmile_queueing::{Count, DropReason};
 use lastmile_tcp::{LimitedTime, RoundTrips};
 use lastmile_units::{Duration, Instant};
 
@@ -82,6 +81,14 @@ pub enum LossCause {
     Edge,
     /// The packet exceeds a frame.
     TooLarge,
+}
+
+impl LossCause {
+    /// True where a queue dropped the packet, so that it never took the wire.
+    #[must_use]
+    pub const fn is_of_queue(self) -> bool {
+        matches!(self, Self::Packet(reason) if reason.is_of_queue())
+    }
 }
 
 /// The outcome of a network's cells.
@@ -402,37 +409,19 @@ impl Series {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Conservation {
     /// Sent by hosts.
-    pub sent: Amount,
+    pub sent: Count,
     /// Created inside the network: ACKs that a regenerator restores, signals. Includes bytes by
     /// which ACKs grow (options that move from a dropped ACK into a waiting one, lists of
     /// suppressed numbers).
-    pub created: Amount,
+    pub created: Count,
     /// Received by hosts.
-    pub delivered: Amount,
+    pub delivered: Count,
     /// Dropped for any reason. Includes bytes by which ACKs shrink.
-    pub dropped: Amount,
+    pub dropped: Count,
     /// Waiting in queues.
-    pub queued: Amount,
+    pub queued: Count,
     /// On a wire.
-    pub in_flight: Amount,
-}
-
-/// Packets and their IP bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Amount {
-    /// Packets.
-    pub packets: u64,
-    /// IP bytes.
-    pub bytes: u64,
-}
-
-impl Amount {
-    /// Counts a packet.
-    #[inline]
-    pub fn add(&mut self, packet: &Meta) {
-        self.packets += 1;
-        self.bytes += u64::from(packet.ip_len);
-    }
+    pub in_flight: Count,
 }
 
 impl Conservation {

@@ -140,6 +140,15 @@ pub struct EndName {
     pub first_payload: Vec<u8>,
 }
 
+/// A kind of packets at a constant interval.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Steady {
+    /// Audio of a call.
+    Voice,
+    /// A constant packet load.
+    Blast,
+}
+
 /// Kinds of traffic.
 #[derive(Clone, Debug)]
 pub enum Source {
@@ -206,8 +215,8 @@ pub enum Source {
         interval: Duration,
         /// IP bytes of a packet.
         size: ByteCount,
-        /// The kind in results: `voice` or `blast`.
-        kind: &'static str,
+        /// The kind in results.
+        kind: Steady,
     },
     /// A web user who reads pages of the server at `from`; opens TCP connections during the run.
     Web(Arc<Web>),

@@ -50,9 +50,12 @@ pub trait Discipline<P: Packet> {
     /// The time at which `dequeue` may next return a packet: `now` or earlier means at once, `None`
     /// not before the next `enqueue`.
     ///
-    /// May change after every `enqueue` and `dequeue`. An early `dequeue` is harmless.
+    /// May change after every `enqueue` and `dequeue`. An early `dequeue` is harmless. A discipline that holds no
+    /// packet back is ready at once.
     #[must_use]
-    fn next_ready(&self, now: Instant) -> Option<Instant>;
+    fn next_ready(&self, now: Instant) -> Option<Instant> {
+        (self.backlog().packets != PacketCount::ZERO).then_some(now)
+    }
 
     /// Level of urgency of the packet that [`Discipline::dequeue`] would return now; `None` if none
     /// is ready. A lower number may interrupt the transmission of a higher one, on lines that allow
@@ -166,6 +169,15 @@ pub struct Counter<'a> {
 }
 
 impl Counter<'_> {
+    /// Shows counts of the root.
+    pub(crate) fn all(
+        kind: &'static str,
+        counts: impl IntoIterator<Item = (&'static str, u64)>,
+        visit: &mut dyn FnMut(Counter<'_>),
+    ) {
+        counts.into_iter().for_each(|(name, value)| visit(Counter { path: "", kind, name, value }));
+    }
+
     /// Shows the counters of `child`, with `key` prefixed to their paths.
     pub fn below<P: Packet>(key: &str, child: &(impl Discipline<P> + ?Sized), visit: &mut dyn FnMut(Counter<'_>)) {
         child.counters(&mut |counter| {
@@ -214,6 +226,37 @@ pub trait DropSink<P> {
 impl<P, F: FnMut(Instant, P, DropReason)> DropSink<P> for F {
     fn dropped(&mut self, now: Instant, packet: P, reason: DropReason) {
         self(now, packet, reason);
+    }
+}
+
+/// Packets and their IP bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// IP bytes.
+    pub bytes: u64,
+}
+
+impl Count {
+    /// Counts one packet.
+    #[inline]
+    pub fn add(&mut self, packet: &impl Packet) {
+        self.packets += 1;
+        self.bytes += u64::from(packet.meta().ip_len);
+    }
+}
+
+impl core::ops::AddAssign for Count {
+    fn add_assign(&mut self, other: Self) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+    }
+}
+
+impl From<Backlog> for Count {
+    fn from(backlog: Backlog) -> Self {
+        Self { packets: backlog.packets.as_u64(), bytes: backlog.bytes.as_u64() }
     }
 }
 
@@ -293,6 +336,12 @@ impl DropReason {
             | Self::Unreachable
             | Self::BitError => false,
         }
+    }
+
+    /// True where a queue dropped the packet, so that it never took the wire.
+    #[must_use]
+    pub const fn is_of_queue(self) -> bool {
+        matches!(self, Self::Tail | Self::Head | Self::Aqm | Self::Policed)
     }
 
     /// The name of the reason in results.

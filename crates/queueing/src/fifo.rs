@@ -260,9 +260,7 @@ impl Tally {
             ("dropped_head", self.head),
             ("dropped_too_large", self.too_large),
         ];
-        for (name, value) in counts {
-            visit(Counter { path: "", kind, name, value });
-        }
+        Counter::all(kind, counts, visit);
     }
 }
 

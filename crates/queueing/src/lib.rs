@@ -25,7 +25,7 @@ pub mod supplied;
 pub use ack::{AckCollapsing, AckFilter, AckPacing, AckRegenerator, CakeAckFilter, SmartAckDropper, WindowClamp};
 pub use cake::Cake;
 pub use classify::{ClassIndex, Classifier, Condition, End, FirstMatch, Match, Matcher, Rules};
-pub use discipline::{Backlog, Counter, Discipline, DropReason, DropSink, Node};
+pub use discipline::{Backlog, Count, Counter, Discipline, DropReason, DropSink, Node};
 pub use environment::Environment;
 pub use fifo::{Fifo, Limit, Overflow};
 pub use handover::Handover;

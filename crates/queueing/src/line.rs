@@ -33,10 +33,11 @@ mod partly_sent;
 pub mod trace;
 mod transmitter;
 
+pub use crate::discipline::Count;
 use buffer::Buffer;
 pub use config::Config;
-pub use counted::{Count, Observer, Stats};
 use counted::{Counted, lost_or_spoilt};
+pub use counted::{Observer, Stats};
 use impairments::Wire;
 use partly_sent::PartlySent;
 use transmitter::Transmitter;

@@ -8,7 +8,8 @@ use lastmile_atm::network::{AbrStats, HopStats, LinkStats};
 use lastmile_atm::{CellDrop, QueueSpec, Queues};
 use lastmile_model::outcome::{AtmOutcome, EdgeOutcome, Outcome, VcOutcome, Waits};
 use lastmile_model::{Atm as Spec, Network};
-use lastmile_queueing::meter::conditioner::{self, Counts};
+use lastmile_queueing::Count;
+use lastmile_queueing::meter::conditioner::Counts;
 use lastmile_units::CellCount;
 
 use crate::format::to_f64;
@@ -46,7 +47,7 @@ pub(crate) fn atm(network: &Network, outcome: &Outcome) -> Option<Atm> {
 }
 
 fn edge_class(spec: &Spec, edge: &EdgeOutcome) -> EdgeClass {
-    let counted = |count: conditioner::Count| Counted { packets: count.packets, bytes: count.bytes };
+    let counted = |count: Count| Counted { packets: count.packets, bytes: count.bytes };
     let Counts { colors, clp, dropped } = edge.counts;
     EdgeClass {
         name: spec.edges[edge.edge].name.clone(),

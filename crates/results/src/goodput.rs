@@ -1,6 +1,6 @@
 //! Goodput of several flows together.
 
-use crate::schema::{Flow, Phase, Summary};
+use crate::schema::{Flow, FlowKind, Phase, Summary};
 
 /// A share of the common time that differs from all of it by this is rounded.
 const ROUNDED: f64 = 1e-9;
@@ -42,7 +42,7 @@ impl Life {
 
 /// Whether the goodput of a direction counts the flow: over TCP or QUIC, and no video, which takes what it needs.
 pub(crate) fn is_counted(flow: &Flow, direction: &str) -> bool {
-    *flow.direction == *direction && flow.setup.tcp.is_some() && &*flow.setup.kind != "video"
+    *flow.direction == *direction && flow.setup.tcp.is_some() && flow.setup.kind != FlowKind::Video
 }
 
 /// Goodput of the counted flows of a direction together, in a phase or the whole run.

@@ -1,8 +1,7 @@
 //! The measurements between two snapshots of a run.
 
 use lastmile_model::Link;
-use lastmile_model::outcome::{Loss, LossCause, Losses, Snapshot, Waits};
-use lastmile_queueing::DropReason;
+use lastmile_model::outcome::{Loss, Losses, Snapshot, Waits};
 use lastmile_tcp::{LimitedTime, RoundTrips};
 use lastmile_units::Instant;
 
@@ -71,7 +70,7 @@ impl Interval {
 
     /// The share of the pure ACKs at the queue of `link` that it did not drop.
     pub(crate) fn kept_acks(&self, link: usize) -> f64 {
-        let lost = self.losses.iter().filter(|(loss, _)| loss.back && loss.link == link && by_queue(loss.cause));
+        let lost = self.losses.iter().filter(|(loss, _)| loss.back && loss.link == link && loss.cause.is_of_queue());
         let (lost, left) = (lost.map(|(_, count)| count).sum::<u64>(), self.ack_waits[link].packets);
         if lost == 0 { 1.0 } else { to_f64(left) / to_f64(left + lost) }
     }
@@ -139,12 +138,6 @@ impl Interval {
             losses: of_flows(&after.losses, places),
         }
     }
-}
-
-/// A queue dropped the packet, so that it never took the wire.
-pub(crate) fn by_queue(cause: LossCause) -> bool {
-    use DropReason::{Aqm, Head, Policed, Tail};
-    matches!(cause, LossCause::Packet(Tail | Head | Aqm | Policed))
 }
 
 fn add_each(to: &mut [u64], more: &[u64]) {

@@ -36,9 +36,9 @@ pub use self::application::{Applications, Backup, Conference, Game, LadderStep, 
 pub use self::cells::{
     AbrSource, Atm, CellConservation, CellPort, ChannelCounts, Counted, EdgeClass, Policed, VirtualChannel, VirtualPath,
 };
-pub use self::conservation::{Conservation, ConservedPackets};
+pub use self::conservation::{Account, Conservation};
 pub use self::document::{Document, Timing};
-pub use self::flow::{Flow, FlowLimits, FlowSetup, Shares, Transport};
+pub use self::flow::{Flow, FlowKind, FlowLimits, FlowSetup, Shares, Transport};
 pub use self::group::{Group, Spread};
 pub use self::link::{ClassDelay, Counter, Delay, Disorder, Link, LinkQueue};
 pub use self::phase::{Phase, PhaseFlow, PhaseLink, PhaseProbe};

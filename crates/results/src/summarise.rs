@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use lastmile_model::outcome::{FlowOutcome, Outcome, ProbeOutcome};
 use lastmile_model::{Echo, Network, Source};
-use lastmile_queueing::DropReason;
+use lastmile_queueing::{Count, DropReason};
 use lastmile_units::{Duration, Instant};
 
 use self::class::class;
@@ -34,8 +34,8 @@ use crate::lines;
 use crate::phases;
 use crate::policing;
 use crate::schema::{
-    Clock, Conservation, ConservedPackets, Fairness, Flow, FlowLimits, FlowSetup, Inputs, Phase, Probe, RunFacts,
-    Summary, Transport,
+    Account, Clock, Conservation, Fairness, Flow, FlowLimits, FlowSetup, Inputs, Phase, Probe, RunFacts, Summary,
+    Transport,
 };
 
 /// Inputs of a summary in addition to the simulation.
@@ -113,7 +113,7 @@ impl Run<'_> {
             name: flow.name.clone(),
             direction: Arc::clone(&names.direction),
             setup: FlowSetup {
-                kind: Arc::clone(&names.kind),
+                kind: names.kind,
                 class: Arc::clone(&names.class),
                 tcp: names.tcp.clone(),
                 receive_window_bytes: shape.and_then(|shape| Some(shape.tcp?.window)),
@@ -301,6 +301,13 @@ fn fairness(flows: &[Flow]) -> Vec<Fairness> {
 /// channels have the causes.
 pub(crate) const LOST_CELLS: &str = "lost_cells";
 
+fn account(conservation: &lastmile_model::outcome::Conservation, of: impl Fn(Count) -> u64) -> Account {
+    let lastmile_model::outcome::Conservation { sent, created, delivered, dropped, queued, in_flight } = *conservation;
+    let [sent, created, delivered, dropped, queued, in_flight] =
+        [sent, created, delivered, dropped, queued, in_flight].map(of);
+    Account { sent, created, delivered, dropped, queued, in_flight }
+}
+
 fn conservation(outcome: &Outcome) -> Conservation {
     let conservation = &outcome.conservation;
     let mut dropped_by_reason = BTreeMap::new();
@@ -319,20 +326,8 @@ fn conservation(outcome: &Outcome) -> Conservation {
         }
     }
     Conservation {
-        sent: conservation.sent.bytes,
-        created: conservation.created.bytes,
-        delivered: conservation.delivered.bytes,
-        dropped: conservation.dropped.bytes,
-        queued: conservation.queued.bytes,
-        in_flight: conservation.in_flight.bytes,
-        packets: ConservedPackets {
-            sent: conservation.sent.packets,
-            created: conservation.created.packets,
-            delivered: conservation.delivered.packets,
-            dropped: conservation.dropped.packets,
-            queued: conservation.queued.packets,
-            in_flight: conservation.in_flight.packets,
-        },
+        bytes: account(conservation, |count| count.bytes),
+        packets: account(conservation, |count| count.packets),
         dropped_by_reason,
         holds: conservation.holds(),
     }

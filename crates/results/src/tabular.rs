@@ -274,11 +274,11 @@ pub(crate) fn conservation(summary: &Summary) -> Table {
         vec![name.to_owned(), format::or_dash(packets, format::grouped), format::grouped(bytes)]
     };
     let mut rows = vec![
-        row("sent by hosts", Some(held.packets.sent), held.sent),
-        row("delivered to hosts", Some(held.packets.delivered), held.delivered),
-        row("dropped", Some(held.packets.dropped), held.dropped),
-        row("still queued", Some(held.packets.queued), held.queued),
-        row("on the wire", Some(held.packets.in_flight), held.in_flight),
+        row("sent by hosts", Some(held.packets.sent), held.bytes.sent),
+        row("delivered to hosts", Some(held.packets.delivered), held.bytes.delivered),
+        row("dropped", Some(held.packets.dropped), held.bytes.dropped),
+        row("still queued", Some(held.packets.queued), held.bytes.queued),
+        row("on the wire", Some(held.packets.in_flight), held.bytes.in_flight),
     ];
     let by_reason = held.dropped_by_reason.iter().map(|(reason, bytes)| {
         let packets: u64 = if reason == LOST_CELLS {
@@ -290,8 +290,8 @@ pub(crate) fn conservation(summary: &Summary) -> Table {
         row(&format!("… {}", reason.replace('_', " ")), Some(packets), *bytes)
     });
     rows.splice(3..3, by_reason);
-    if held.created > 0 {
-        rows.insert(1, row("made on the way", Some(held.packets.created), held.created));
+    if held.bytes.created > 0 {
+        rows.insert(1, row("made on the way", Some(held.packets.created), held.bytes.created));
     }
     let columns = columns(&[("", Kind::Name), ("Packets", Kind::Number), ("IP bytes", Kind::Number)]);
     let title = if held.holds {

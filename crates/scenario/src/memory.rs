@@ -4,7 +4,7 @@
 //! change of the traffic, and packets of sources that do not react. It leaves out the packets of TCP and of
 //! random sources in queues, which only the run shows.
 
-use lastmile_model::{Link, Network, Source, Traffic};
+use lastmile_model::{Link, Network, Source, Steady, Traffic};
 use lastmile_queueing::{Limit, Spec, fifo};
 use lastmile_units::{ByteCount, Duration, Instant};
 
@@ -133,7 +133,7 @@ fn undelivered(network: &Network, traffic: &Traffic) -> Option<(&'static str, u6
         let on_wire = carried_in(link, size, link.hop.line.delay).unwrap_or(u128::MAX);
         held += sent_in(link.hop.line.delay).min(on_wire).min(coming);
     }
-    Some((if kind == "blast" { "rate" } else { "interval" }, u64::try_from(held).unwrap_or(u64::MAX)))
+    Some((if kind == Steady::Blast { "rate" } else { "interval" }, u64::try_from(held).unwrap_or(u64::MAX)))
 }
 
 /// Packets of this size that a link sends in a span. `None`: sending takes no time.

@@ -6,7 +6,7 @@ mod surroundings;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use lastmile_model::{Echo, Http, IpFields, Listener, Names, OpenedBy, Source, Traffic};
+use lastmile_model::{Echo, Http, IpFields, Listener, Names, OpenedBy, Source, Steady, Traffic};
 use lastmile_tcp::Config;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, WireBytes};
 
@@ -192,7 +192,7 @@ fn source(
         Form::Voice => {
             let (interval, size) =
                 (table.get("interval"), size(table, (CALL_PACKET + ip.more_than_ipv4(), ip), mtu_there(ends, around)));
-            Some(Source::Constant { interval: interval?, size: size?, kind: "voice" })
+            Some(Source::Constant { interval: interval?, size: size?, kind: Steady::Voice })
         }
         Form::Blast => {
             let (rate, size) = (table.get::<SendRate>("rate"), size(table, (PACKET, ip), mtu_there(ends, around)));
@@ -202,7 +202,7 @@ fn source(
                 table.error("rate", message, None);
                 return None;
             };
-            Some(Source::Constant { interval, size, kind: "blast" })
+            Some(Source::Constant { interval, size, kind: Steady::Blast })
         }
         Form::Web => {
             let http = apps::http(table)?;

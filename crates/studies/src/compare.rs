@@ -11,7 +11,7 @@ use std::collections::btree_map::Entry;
 use lastmile_model::{Source, Traffic};
 use lastmile_results::Run;
 use lastmile_results::comparison::{self, Alone, Comparison};
-use lastmile_results::schema::{Document, Timing};
+use lastmile_results::schema::{Document, Summary, Timing};
 use lastmile_results::seeds::{Means, Seeded};
 use lastmile_scenario::{Override, Report, Scenario};
 use lastmile_text::table::{Kind, Table};
@@ -181,6 +181,29 @@ impl Compared {
         table
     }
 
+    /// A sentence for each key whose values change no result of a flow, with the values that the others have then: a policy
+    /// replaces the queues of a line, whatever the file says of them.
+    #[must_use]
+    pub fn without_effect(&self) -> Vec<String> {
+        let mut sentences = Vec::new();
+        for (place, key) in self.what.iter().enumerate() {
+            let mut groups: BTreeMap<Vec<&str>, Vec<&Seeded>> = BTreeMap::new();
+            for (values, row) in self.values.iter().zip(&self.comparison.rows) {
+                let others = values.iter().enumerate().filter(|(other, _)| *other != place);
+                groups.entry(others.map(|(_, value)| value.as_str()).collect()).or_default().push(row);
+            }
+            for (values, rows) in groups {
+                if rows.len() > 1 && rows.windows(2).all(|pair| are_equal(pair[0], pair[1])) {
+                    let others = self.what.iter().enumerate().filter(|(other, _)| *other != place);
+                    let with: Vec<_> = others.zip(values).map(|((_, what), value)| format!("{what} {value}")).collect();
+                    let with = if with.is_empty() { String::new() } else { format!(" with {}", with.join(", ")) };
+                    sentences.push(format!("{key} changes no result of a flow{with}"));
+                }
+            }
+        }
+        sentences
+    }
+
     /// The document of `--json`; with `is_timed`, it has each run's machine-dependent values.
     #[must_use]
     pub fn document(&self, is_timed: bool) -> ComparedDocument<'_> {
@@ -200,6 +223,15 @@ impl Compared {
             runs: runs.collect(),
         }
     }
+}
+
+/// True if the flows of two rows have equal results.
+fn are_equal(one: &Seeded, other: &Seeded) -> bool {
+    let results = |run: &Run| {
+        let Summary { flows, probes, pages, applications, .. } = run.summary.clone();
+        (flows, probes, pages, applications)
+    };
+    one.runs.iter().map(results).eq(other.runs.iter().map(results))
 }
 
 /// `variant` itself, or a variant for each seed that `choice` requests.

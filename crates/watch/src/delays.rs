@@ -1,15 +1,15 @@
 //! A distribution of delays in fixed buckets that add up: minutes into hours, hours into years.
 //!
-//! Below 32 ns each nanosecond has a bucket; above, each power of two is divided into 32 equal
-//! ones, so that a bucket is at most 1/32 of its values wide. The buckets are those of an HDR
-//! histogram (HdrHistogram, hdrhistogram.org), and its crate is not used for one reason: a row of
-//! the store holds few values, and the library's form takes 40 bytes before the first. Here a row
-//! takes two or three bytes for each bucket with values in it.
+//! The buckets are those of [`lastmile_analysis::buckets`], 32 for each power of two: a bucket is at most 1/32 of its
+//! values wide. Their counts are in a map, since answers to questions hold many distributions of few values each. A
+//! row of the store takes two or three bytes for each bucket with values in it.
 
 use std::collections::BTreeMap;
 
-/// Bits of a value that choose the bucket within its power of two.
-const BITS: u32 = 5;
+use lastmile_analysis::buckets::{index, upper_end};
+
+/// Buckets of a power of two, as a power of two.
+const DIVISION: u32 = 5;
 
 /// A distribution of delays in nanoseconds.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -28,24 +28,12 @@ pub struct NoDelays;
 
 /// The bucket of a delay.
 fn bucket_of(ns: u64) -> u16 {
-    let number = match (ns >> BITS).checked_ilog2() {
-        None => ns,
-        // `octave` is zero from 32 on, where a bucket is still one nanosecond wide.
-        Some(octave) => (u64::from(octave + 1) << BITS) + (ns >> octave) % 32,
-    };
-    u16::try_from(number).expect("64 powers of two have fewer than 2048 buckets")
+    u16::try_from(index::<DIVISION>(ns)).expect("64 powers of two have fewer than 2048 buckets")
 }
 
-/// The least and the largest delay of a bucket.
-fn edges(bucket: u16) -> (u64, u64) {
-    let (octave, part) = (u32::from(bucket) >> BITS, u64::from(bucket) & 31);
-    match octave.checked_sub(1) {
-        None => (part, part),
-        Some(shift) => {
-            let least = (32 + part) << shift;
-            (least, least + ((1_u64 << shift) - 1))
-        }
-    }
+/// The largest delay of a bucket.
+fn largest(bucket: u16) -> u64 {
+    upper_end::<DIVISION>(bucket.into())
 }
 
 impl Delays {
@@ -93,7 +81,7 @@ impl Delays {
             (more > 0).then_some((*bucket, more))
         };
         let counts: BTreeMap<u16, u64> = self.counts.iter().filter_map(more).collect();
-        let max_ns = counts.last_key_value().map_or(0, |(bucket, _)| edges(*bucket).1.min(self.max_ns));
+        let max_ns = counts.last_key_value().map_or(0, |(bucket, _)| largest(*bucket).min(self.max_ns));
         Self { counts, sum_ns: self.sum_ns.saturating_sub(before.sum_ns), max_ns, each_ns: None }
     }
 
@@ -148,7 +136,7 @@ impl Delays {
         for (bucket, count) in &self.counts {
             seen += count;
             if seen >= rank {
-                return Some(edges(*bucket).1.min(self.max_ns));
+                return Some(largest(*bucket).min(self.max_ns));
             }
         }
         None
@@ -157,7 +145,7 @@ impl Delays {
     /// The number of delays in the buckets whose values do not exceed `ns`.
     #[must_use]
     pub fn count_up_to(&self, ns: u64) -> u64 {
-        self.counts.iter().filter(|(bucket, _)| edges(**bucket).1 <= ns).map(|(_, count)| count).sum()
+        self.counts.iter().filter(|(bucket, _)| largest(**bucket) <= ns).map(|(_, count)| count).sum()
     }
 
     /// The bytes for the store: sum, maximum, and for each bucket the distance from the preceding one and the count,
@@ -228,20 +216,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn buckets_follow_each_other_without_gaps_and_are_narrow() {
-        let last = bucket_of(u64::MAX);
-        let mut next = 0;
-        for bucket in 0..=last {
-            let (least, largest) = edges(bucket);
-            assert_eq!(least, next, "bucket {bucket}");
-            assert!(largest - least <= least / 32, "{least} to {largest}");
-            assert_eq!((bucket_of(least), bucket_of(largest)), (bucket, bucket));
-            next = largest.wrapping_add(1);
-        }
-        assert_eq!(next, 0, "the last one ends at the largest number");
-    }
 
     #[test]
     fn a_row_of_a_minute_is_small() {

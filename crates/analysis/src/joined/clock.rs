@@ -1,6 +1,8 @@
 //! The clocks of two captures: their offset and their drift, from the fastest packets of both directions, in each of
 //! the parts between the times at which a clock was set.
 
+use crate::quantiles::upper_median;
+
 use super::steps::{self, MOST_DRIFT, Pair, Stretch};
 
 /// Spans of the estimate of the clocks' offset.
@@ -242,20 +244,15 @@ impl Line {
             later(number).filter(|other| other.0 > one.0).map(|other| (other.1 - one.1) / (other.0 - one.0))
         });
         let slopes: Vec<f64> = slopes.collect();
-        let slope = median(slopes.clone());
+        let slope = upper_median(&slopes).unwrap_or(0.0);
         let rest: Vec<f64> = points.iter().map(|(at, later)| later - slope * at).collect();
-        let middle = median(rest.clone());
-        let scatter = median(rest.into_iter().map(|rest| (rest - middle).abs()).collect());
+        let middle = upper_median(&rest).unwrap_or(0.0);
+        let deviations: Vec<f64> = rest.into_iter().map(|rest| (rest - middle).abs()).collect();
+        let scatter = upper_median(&deviations).unwrap_or(0.0);
         let mean = points.iter().map(|point| point.0).sum::<f64>() / points.len() as f64;
         let lever = points.iter().map(|point| (point.0 - mean).powi(2)).sum::<f64>().sqrt();
         // 1.48 median deviations are a standard deviation. A queue lasts for several spans: a fourth of them count.
         let error = 2.0 * (1.48 * scatter).max(RESOLUTION) / lever;
         Self { slopes, slope, error: if points.len() < FEWEST { f64::INFINITY } else { error } }
     }
-}
-
-/// The median; zero of nothing.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }

@@ -145,7 +145,7 @@ fn round_trips(what: &str, rated: bool, tuning: Tuning) -> Result<Vec<Row>> {
     let added: Vec<f64> = replies.sorted().iter().map(|time| (time.as_secs_f64() - exact) * 1e6).collect();
     let at = |share: f64| format!("{:.0}", added[((added.len() - 1) as f64 * share) as usize]);
     let mut lateness = outcome.up.lateness.clone();
-    lateness.add(&outcome.down.lateness)?;
+    lateness.add(&outcome.down.lateness);
     let late = |share| format!("{:.1}", lateness.value_at_quantile(share) as f64 / 1e3);
     let headings = ["microseconds added to a round trip", "min", "p50", "p90", "p99", "late p50", "late p99"];
     Ok(vec![Row::new(headings, [what.to_owned(), at(0.0), at(0.5), at(0.9), at(0.99), late(0.5), late(0.99)])])

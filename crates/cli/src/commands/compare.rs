@@ -43,6 +43,9 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         None => None,
     };
     print(arguments, &compared, printer)?;
+    for sentence in compared.without_effect() {
+        printer.talk(&format!("note: {sentence}"));
+    }
     if let Some(report) = report {
         let line = format!("report: {}", report.display());
         if arguments.json { printer.talk(&line) } else { printer.data(&format!("\n{line}\n"))? }

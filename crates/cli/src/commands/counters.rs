@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use hdrhistogram::Histogram;
 use lastmile_live::bump::{DirectionReport, HopReport};
 use lastmile_live::io::Refusal;
+use lastmile_model::outcome::Buckets;
 use lastmile_queueing::line::Count;
 use lastmile_queueing::{Backlog, DropReason};
 use lastmile_results::delay;
@@ -72,17 +72,16 @@ pub(crate) struct Spread {
 const BOUNDS_US: [u32; 12] = [10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000];
 
 impl Spread {
-    /// The distribution of a histogram in nanoseconds.
-    pub(crate) fn of(histogram: &Histogram<u64>) -> Self {
+    /// The distribution of times in nanoseconds.
+    pub(crate) fn of(times: &Buckets) -> Self {
         let mut up_to = BOUNDS_US.map(|us| (us, 0));
-        for recorded in histogram.iter_recorded() {
-            let (ns, count) = (recorded.value_iterated_to(), recorded.count_at_value());
+        for (ns, count) in times.ends() {
             if let Some((_, sum)) = up_to.iter_mut().find(|(us, _)| ns <= u64::from(*us) * 1000) {
                 *sum += count;
             }
         }
         let up_to = up_to.into_iter().map(|(us, count)| (f64::from(us) / 1e6, count)).collect();
-        Self { delay: delay(&histogram.into()), up_to }
+        Self { delay: delay(times), up_to }
     }
 
     /// Median, 99th percentile and maximum; `None` without values.

@@ -238,12 +238,8 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
     let snapshot: Snapshot = outcome?;
     let operator = operator.map_err(|_| Failure::new("the thread of the control socket failed"))??;
     let status = operator.status_of(&snapshot).brief();
-    if start.json {
-        printer.json(&status)?;
-    } else {
-        printer.data(&Status::table(&Seen { now: &status, before: None }))?;
-    }
-    Ok(Exit::Done)
+    let table = |now: &Status, printer: &mut Printer| Ok(printer.data(&Status::table(&Seen { now, before: None }))?);
+    printer.either(start.json, &status, table)
 }
 
 /// Reports to the process's parents that packets are carried.

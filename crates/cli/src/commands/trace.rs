@@ -25,12 +25,9 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     }
     let Some(to) = arguments.to else {
         let summary = show::Summary::of(&trace, arguments.length);
-        if arguments.json {
-            printer.json(&summary)?;
-        } else {
-            printer.data(&summary.text(&trace, printer.width()))?;
-        }
-        return Ok(Exit::Done);
+        let text =
+            |summary: &show::Summary, printer: &mut Printer| Ok(printer.data(&summary.text(&trace, printer.width()))?);
+        return printer.either(arguments.json, &summary, text);
     };
     let text = file::write(&trace, has, to.into(), arguments.interval, arguments.length).map_err(Failure::new)?;
     for difference in file::differences(&trace, has, to.into()) {

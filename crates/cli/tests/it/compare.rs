@@ -269,6 +269,22 @@ fn policies_and_values_make_a_grid_with_seeds() {
     assert!(scratch.path.join("grid/report.html").exists());
 }
 
+/// A policy replaces the queues of the line: a kind of queue changes nothing then.
+#[test]
+fn a_key_without_effect_is_named() {
+    let scratch = Scratch::new();
+    line_of_today(&scratch, "line.toml", "");
+    let grid = "lastmile compare line.toml --duration 2s --policy none,cake --vary access.up.queue.kind=fifo,sad";
+    let told = scratch.run(grid);
+    assert_eq!(
+        (told.code, told.stderr.as_str()),
+        (0, "note: access.up.queue.kind changes no result of a flow with policy cake\n")
+    );
+    let told =
+        scratch.run("lastmile compare line.toml --duration 2s --policy cake --vary access.up.queue.kind=fifo,sad");
+    assert!(told.stderr.starts_with("note: access.up.queue.kind changes no result of a flow"), "{}", told.stderr);
+}
+
 /// A line with this buffer and this limiter upstream, as detection writes it.
 fn detected(unit: &str, limiter: &serde_json::Value) -> String {
     use serde_json::json;

@@ -13,7 +13,7 @@ use lastmile_live::netns::Namespace;
 use serde_json::Value;
 
 use crate::hosts::{Hosts, ip};
-use crate::live::{self, json, kill, lastmile, until_it_says};
+use crate::live::{self, json, kill, lastmile, namespaces, until_it_says};
 use crate::transcript::Scratch;
 
 /// The line of the demonstration, with a delay for each part of the path, and a ping in the
@@ -265,14 +265,6 @@ fn the_exit_code_is_that_of_the_command() {
     assert!(error.contains("cannot run \"lastmile-no-such-program\""), "{error}");
 }
 
-/// Names of the namespaces that `emulator` has created and not yet removed.
-fn namespaces(emulator: &Child) -> Vec<String> {
-    let own = format!("lastmile-{}-", emulator.id());
-    let Ok(entries) = std::fs::read_dir("/var/run/netns") else { return Vec::new() };
-    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    names.filter(|name| name.starts_with(&own)).collect()
-}
-
 /// A running line whose program treats SIGHUP by this option of env(1). Its further output is not
 /// read.
 fn emulating(scratch: &Scratch, hang_up: &str) -> Child {
@@ -295,12 +287,12 @@ fn interrupted_it_says_what_it_did_and_leaves_nothing_behind() {
     for signal in ["INT", "TERM", "HUP"] {
         // The parent of the tests may ignore SIGHUP.
         let mut child = emulating(&scratch, "--default-signal=HUP");
-        assert_eq!(namespaces(&child).len(), 2);
+        assert_eq!(namespaces(child.id()).len(), 2);
         kill(signal, child.id());
         let mut data = Vec::new();
         child.stdout.take().unwrap().read_to_end(&mut data).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(0), "{signal}");
-        assert_eq!(namespaces(&child), [""; 0], "{signal}");
+        assert_eq!(namespaces(child.id()), [""; 0], "{signal}");
         let summary = json(&data);
         assert_eq!(summary["conservation"]["holds"], true);
         assert!(summary["live"]["ended_by"].as_str().unwrap().starts_with("signal"));

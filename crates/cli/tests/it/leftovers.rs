@@ -3,10 +3,11 @@
 
 use std::io::{BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::live::{folder, kill, lastmile, until_it_says};
+use crate::hosts::Running;
+use crate::live::{folder, kill, lastmile, namespaces, until_it_says};
 
 const SCENARIO: &str = r#"
 name = "A download"
@@ -23,37 +24,11 @@ kind = "bulk"
 direction = "down"
 "#;
 
-/// The namespaces of the process `pid`.
-fn namespaces(pid: u32) -> Vec<String> {
-    let own = format!("lastmile-{pid}-");
-    let names =
-        std::fs::read_dir("/var/run/netns").unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    names.filter(|name| name.starts_with(&own)).collect()
-}
-
-/// A run that ends with its test.
-struct Run(Child);
-
-impl Drop for Run {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl std::ops::Deref for Run {
-    type Target = Child;
-
-    fn deref(&self) -> &Child {
-        &self.0
-    }
-}
-
-fn start(folder: &Path, arguments: &[&str]) -> Run {
+fn start(folder: &Path, arguments: &[&str]) -> Running {
     let mut command = lastmile(folder, arguments);
-    let mut child = Run(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+    let mut child = Running(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
     if arguments[0] == "emulate" {
-        until_it_says("Ctrl-C ends the line", &mut BufReader::new(child.0.stderr.as_mut().unwrap()));
+        until_it_says("Ctrl-C ends the line", &mut BufReader::new(child.stderr.as_mut().unwrap()));
     }
     let end = Instant::now() + Duration::from_secs(20);
     while namespaces(child.id()).len() < 2 {
@@ -63,9 +38,9 @@ fn start(folder: &Path, arguments: &[&str]) -> Run {
     child
 }
 
-fn killed(mut child: Run) -> u32 {
+fn killed(mut child: Running) -> u32 {
     kill("KILL", child.id());
-    child.0.wait().unwrap();
+    child.wait().unwrap();
     child.id()
 }
 
@@ -100,7 +75,7 @@ fn what_killed_runs_leave_goes_at_the_next_start_and_a_living_run_keeps_its_own(
     assert!(ping.status.success(), "{}", String::from_utf8_lossy(&ping.stdout));
     kill("INT", living.id());
     let mut rest = String::new();
-    living.0.stderr.take().unwrap().read_to_string(&mut rest).unwrap();
-    assert!(living.0.wait().unwrap().success(), "{rest}");
+    living.stderr.take().unwrap().read_to_string(&mut rest).unwrap();
+    assert!(living.wait().unwrap().success(), "{rest}");
     assert_eq!(namespaces(living.id()), [""; 0]);
 }

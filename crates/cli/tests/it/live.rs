@@ -57,3 +57,11 @@ pub(crate) fn until_it_says(words: &str, talk: &mut impl BufRead) -> String {
 pub(crate) fn kill(signal: &str, pid: u32) {
     assert!(Command::new("kill").args([&format!("-{signal}"), &pid.to_string()]).status().unwrap().success());
 }
+
+/// The namespaces of the process `pid`.
+pub(crate) fn namespaces(pid: u32) -> Vec<String> {
+    let own = format!("lastmile-{pid}-");
+    let Ok(entries) = std::fs::read_dir("/var/run/netns") else { return Vec::new() };
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.starts_with(&own)).collect()
+}

@@ -2,10 +2,11 @@
 //! run only on request (`scripts/live-tests.sh`).
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use lastmile_live::netns::Namespace;
 
+use crate::hosts::Running;
 use crate::live::{folder, lastmile};
 use crate::measure::{Bench, KEY, VDSL2};
 use crate::pty::Terminal;
@@ -44,21 +45,10 @@ fn on_terminal(folder: &Path, arguments: &[&str], size: (u16, u16)) -> Terminal 
 }
 
 /// Pings of 1028 bytes, twice what the line takes upstream; they end by themselves.
-struct Pings(Child);
-
-impl Pings {
-    fn start(namespace: &Namespace, target: &str) -> Self {
-        let mut ping = Command::new("ping");
-        ping.args(["-n", "-q", "-i", "0.004", "-s", "1000", "-c", "9000", target]).stdout(Stdio::null());
-        Self(namespace.run(|| ping.spawn()).unwrap().unwrap())
-    }
-}
-
-impl Drop for Pings {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+fn pings(namespace: &Namespace, target: &str) -> Running {
+    let mut ping = Command::new("ping");
+    ping.args(["-n", "-q", "-i", "0.004", "-s", "1000", "-c", "9000", target]).stdout(Stdio::null());
+    Running(namespace.run(|| ping.spawn()).unwrap().unwrap())
 }
 
 /// The value and unit of a series of the first panel: `rate       512 kbit/s`.
@@ -86,7 +76,7 @@ fn an_emulated_line_is_on_the_screen() {
         let text = screen.contents();
         words.into_iter().chain(["── messages", "Ctrl-C ends"]).all(|words| text.contains(words))
     });
-    let pings = Pings::start(&client, "198.18.0.1");
+    let pings = pings(&client, "198.18.0.1");
     terminal.until("the rate of the line", |screen| is_between(screen, "rate", (500.0, 520.0), "kbit/s"));
     // 12 kB of 1028 bytes in 24 cells each take 219 ms.
     terminal.until("the delay of a full queue", |screen| is_between(screen, "delay p50", (190.0, 240.0), "ms"));
@@ -183,7 +173,7 @@ fn a_shaper_shows_its_classes_and_the_result_of_a_reload() {
     {
         assert!(text.contains(words), "{words}:\n{text}");
     }
-    let pings = Pings::start(&site.hosts.left, "10.9.0.2");
+    let pings = pings(&site.hosts.left, "10.9.0.2");
     let class = |screen: &vt100::Screen, name: &str| {
         let text = screen.contents();
         text.lines().find_map(|line| line.trim().strip_prefix(name).map(str::to_owned))

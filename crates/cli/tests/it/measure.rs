@@ -3,7 +3,7 @@
 
 use std::io::{BufReader, Read};
 use std::net::TcpStream;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use lastmile_linklayer::LinkLayer;
@@ -11,6 +11,7 @@ use lastmile_live::netns::Namespace;
 use lastmile_units::ByteCount;
 use serde_json::Value;
 
+use crate::hosts::Running;
 use crate::live::{self, json, kill, lastmile, until_it_says};
 use crate::transcript::Scratch;
 
@@ -36,11 +37,12 @@ pub(crate) const KEY: &str = "correct horse battery";
 
 /// An emulated line with a server at its far end.
 pub(crate) struct Bench {
+    // They end before their namespaces.
+    serving: Running,
+    _line: Running,
     pub(crate) scratch: Scratch,
     pub(crate) client: Namespace,
     server: Namespace,
-    line: Child,
-    serving: Child,
 }
 
 impl Bench {
@@ -55,16 +57,16 @@ impl Bench {
         let end = |role: &str| Namespace::create(&format!("lastmile-{}-m-{role}", std::process::id())).unwrap();
         let (client, server) = (end("client"), end("server"));
         let arguments = ["emulate", "line.toml", "--client-ns", client.name(), "--server-ns", server.name()];
-        let mut line =
-            lastmile(&scratch.path, &arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = lastmile(&scratch.path, &arguments);
+        let mut line = Running(line.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
         until_it_says("for example", &mut BufReader::new(line.stderr.as_mut().unwrap()));
         let words = [program, &[env!("CARGO_BIN_EXE_lastmile"), "measure", "--serve"], options].concat();
         let mut serve = Command::new(words[0]);
         serve.args(&words[1..]).stdin(Stdio::null());
         serve.env("LASTMILE_KEY", KEY).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut serving = server.run(|| serve.spawn()).unwrap().unwrap();
+        let mut serving = Running(server.run(|| serve.spawn()).unwrap().unwrap());
         until_it_says("serving at", &mut BufReader::new(serving.stderr.as_mut().unwrap()));
-        Some(Self { scratch, client, server, line, serving })
+        Some(Self { serving, _line: line, scratch, client, server })
     }
 
     /// A measurement from the client's end, or a detection.
@@ -96,15 +98,6 @@ impl Bench {
         self.serving.stdout.take().unwrap().read_to_string(&mut counters).unwrap();
         assert_eq!(self.serving.wait().unwrap().code(), Some(0));
         (counters, begin.elapsed())
-    }
-}
-
-impl Drop for Bench {
-    fn drop(&mut self) {
-        for child in [&mut self.serving, &mut self.line] {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
     }
 }
 

@@ -3,13 +3,13 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::hosts::{Hosts, ip};
+use crate::hosts::{Hosts, Running, ip};
 use crate::live::{can_run, kill, lastmile, until_it_says};
 use crate::openmetrics::Page;
 use crate::transcript::Scratch;
@@ -71,7 +71,7 @@ impl Site {
     pub(crate) fn begin(&self, mut command: Command) -> Shaper {
         command.current_dir(&self.scratch.path).args(["--control", "socket"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = self.hosts.middle.run(|| command.spawn()).unwrap().unwrap();
+        let mut child = Running(self.hosts.middle.run(|| command.spawn()).unwrap().unwrap());
         let mut talk = BufReader::new(child.stderr.take().unwrap());
         let said = until_it_says("control: ", &mut talk);
         Shaper { child, talk, said }
@@ -109,7 +109,7 @@ impl Site {
 
 /// The program, which ends with the test.
 pub(crate) struct Shaper {
-    pub(crate) child: Child,
+    pub(crate) child: Running,
     talk: BufReader<std::process::ChildStderr>,
     pub(crate) said: String,
 }
@@ -131,14 +131,6 @@ impl Shaper {
         let mut talk = std::mem::take(&mut self.said);
         self.talk.read_to_string(&mut talk).unwrap();
         (self.child.wait().unwrap().code(), data, talk)
-    }
-}
-
-impl Drop for Shaper {
-    fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

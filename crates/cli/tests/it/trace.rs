@@ -107,7 +107,7 @@ fn a_generated_trace_has_the_keys_of_a_scenario() {
     let wrong = scratch.run(&format!("{made} --set levels=0"));
     assert_eq!((wrong.code, wrong.stderr.contains("--set levels=0")), (2, true), "{}", wrong.stderr);
     let up = scratch.run("lastmile trace cell.toml --link up --to csv");
-    assert_eq!((up.code, up.stderr.as_str()), (2, "error: cell.toml: link up has no trace\n  hint: --link NAME\n"));
+    assert_eq!((up.code, up.stderr.as_str()), (2, "error: cell.toml: link up has no trace\nhint: --link NAME\n"));
     let none = scratch.run("lastmile trace cell.toml --link side");
     assert!(none.stderr.starts_with("error: cell.toml: no link \"side\"; its links: "), "{}", none.stderr);
 }
@@ -148,5 +148,5 @@ fn the_unit_of_a_slow_trace_is_stated() {
     let refused = scratch.run("lastmile trace slow.up");
     assert!(refused.stderr.contains("are these microseconds? A unit of s, ms or us decides"), "{}", refused.stderr);
     let told = printed(&scratch, "lastmile trace slow.up --unit ms --json");
-    assert!(told.contains("\"period_s\": 3700.0"), "{told}");
+    assert!(told.contains("\"length_s\": 3700.0"), "{told}");
 }

@@ -3,14 +3,14 @@
 
 use std::io::BufReader;
 use std::net::{SocketAddr, UdpSocket};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use lastmile_live::netns::Namespace;
 use serde_json::Value;
 
-use crate::hosts::ip;
+use crate::hosts::{Running, ip};
 use crate::live::{can_run, json, kill, lastmile, until_it_says};
 use crate::openmetrics::Page;
 use crate::shape::at;
@@ -93,18 +93,18 @@ impl Site {
     }
 
     /// A program that has said so on standard error.
-    fn start(&self, place: &Namespace, arguments: &[&str], ready: &str) -> Running {
+    fn start(&self, place: &Namespace, arguments: &[&str], ready: &str) -> Watcher {
         let mut command = lastmile(&self.scratch.path, arguments);
         command.stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = place.run(|| command.spawn()).unwrap().unwrap();
+        let mut child = Running(place.run(|| command.spawn()).unwrap().unwrap());
         let mut talk = BufReader::new(child.stderr.take().unwrap());
         let said = until_it_says(ready, &mut talk);
         // Later output must not fill the pipe.
         thread::spawn(move || std::io::copy(&mut talk, &mut std::io::sink()));
-        Running { child, said }
+        Watcher { child, said }
     }
 
-    fn watch(&self, more: &[&str]) -> Running {
+    fn watch(&self, more: &[&str]) -> Watcher {
         let base = ["watch", "--store", "line.watch", "--interval", "100 ms", "--shaper", "home.sock"];
         self.start(&self.left, &[&base[..], more].concat(), "system calls: ")
     }
@@ -138,23 +138,15 @@ impl Site {
 }
 
 /// A program that ends with the test.
-struct Running {
-    child: Child,
+struct Watcher {
+    child: Running,
     said: String,
 }
 
-impl Running {
+impl Watcher {
     fn stopped(mut self) -> Option<i32> {
         kill("TERM", self.child.id());
         self.child.wait().unwrap().code()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -330,8 +322,8 @@ fn watch_needs_no_more_than_the_capabilities_of_its_unit() {
     command.args(["--no-new-privs", "--bounding-set=-all,+net_raw,+dac_override", env!("CARGO_BIN_EXE_lastmile")]);
     command.args(["watch", "--no-gateway", "127.0.0.1", "--store", "line.watch", "--interval", "100 ms"]);
     command.current_dir(&site.scratch.path).stderr(Stdio::null()).stdout(Stdio::null());
-    let child = site.left.run(|| command.spawn()).unwrap().unwrap();
-    let watcher = Running { child, said: String::new() };
+    let child = Running(site.left.run(|| command.spawn()).unwrap().unwrap());
+    let watcher = Watcher { child, said: String::new() };
     let pid = watcher.child.id();
     thread::sleep(Duration::from_secs(2));
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();

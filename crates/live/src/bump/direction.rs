@@ -14,10 +14,11 @@ use lastmile_units::{Duration, Instant};
 
 use super::record::Recorder;
 use super::tap::{AtHop, Taps};
-use super::waits::{Crossed, Distribution, Waits};
+use super::waits::{Crossed, Waits};
 use super::{CounterValue, DirectionReport, HopGlance, HopReport, HopState};
 use crate::clock::Clock;
 use crate::io::{Counters, Framing, Port, Refusal};
+use lastmile_model::outcome::Buckets;
 use lastmile_model::{Hop, Passage};
 
 /// Packets that one turn takes from one port, so that a flood from one side cannot hold up the
@@ -46,7 +47,7 @@ pub(super) struct Direction {
     evicted: u64,
     sent: Count,
     refused: [Count; Refusal::ALL.len()],
-    pub(super) lateness: Distribution,
+    pub(super) lateness: Buckets,
     /// Packets that have crossed the last hop and are about to be sent.
     leaving: Vec<Frame>,
     /// Counted once headers are recorded.
@@ -107,9 +108,9 @@ impl Direction {
             evicted: 0,
             sent: Count::default(),
             refused: Default::default(),
-            lateness: Distribution::new(3),
+            lateness: Buckets::default(),
             leaving: Vec::with_capacity(BATCH),
-            crossed: Crossed::new(),
+            crossed: Crossed::default(),
             kept: Kept::default(),
         })
     }
@@ -274,7 +275,7 @@ impl Direction {
             refused: self.refused,
             port: Counters::default(),
             overslept: self.overslept,
-            lateness: self.lateness.whole(),
+            lateness: self.lateness.clone(),
         }
     }
 }
@@ -352,9 +353,9 @@ impl RunningHop {
             queue_counters: queue_counters(&self.line),
             class_backlogs,
             most_queued: self.most_queued,
-            waited: self.waits.all.exact.whole(),
-            acks_waited: self.waits.acks.exact.whole(),
-            class_waited: self.waits.classes.iter().map(|class| class.exact.whole()).collect(),
+            waited: self.waits.all.clone(),
+            acks_waited: self.waits.acks.clone(),
+            class_waited: self.waits.classes.clone(),
             overlimits: self.waits.overlimits,
         }
     }
@@ -368,9 +369,9 @@ pub(super) fn state<P: Packet>(line: &Line<P>, waits: &Waits, now: Instant) -> H
         queued: line.backlog(),
         wire_bits: line.bits_sent(now),
         line: line.stats().clone(),
-        waited: waits.all.coarse.clone(),
-        acks_waited: waits.acks.coarse.clone(),
-        class_waited: waits.classes.iter().map(|class| class.coarse.clone()).collect(),
+        waited: waits.all.to(),
+        acks_waited: waits.acks.to(),
+        class_waited: waits.classes.iter().map(Buckets::to).collect(),
         class_queued,
         queue_counters: queue_counters(line),
     }

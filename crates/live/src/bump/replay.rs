@@ -153,7 +153,7 @@ struct Side {
 impl Side {
     fn new(hops: &[Hop], (seed, hash_key): (u64, HashKey), handshakes: &Arc<Handshakes>) -> Result<Self, BuildError> {
         let of = |hop| Ok(ReplayedHop { line: line(hop, seed, hash_key, handshakes)?, waits: Waits::new() });
-        Ok(Self { hops: hops.iter().map(of).collect::<Result<_, _>>()?, crossed: Crossed::new() })
+        Ok(Self { hops: hops.iter().map(of).collect::<Result<_, _>>()?, crossed: Crossed::default() })
     }
 
     fn arrive(&mut self, mut packet: Recorded) {

@@ -1,7 +1,6 @@
 //! Counters of the directions of a bump.
 
-use hdrhistogram::Histogram;
-use lastmile_model::outcome::Waits;
+use lastmile_model::outcome::{Buckets, Waits};
 use lastmile_queueing::Backlog;
 use lastmile_queueing::line::{Count, Stats};
 use lastmile_units::{CellCount, Instant};
@@ -36,7 +35,7 @@ pub struct DirectionReport {
     /// How often it slept for longer than is made up for, while packets waited ([`super::Bump::make_up_for_at_most`]).
     pub overslept: u64,
     /// Nanoseconds from when a packet was due at the receiving port to when its batch was sent there.
-    pub lateness: Histogram<u64>,
+    pub lateness: Buckets,
 }
 
 impl DirectionReport {
@@ -81,13 +80,12 @@ pub struct HopReport {
     /// The most that has waited in the queue at a time, in packets and in IP bytes (not always of the same moment).
     pub most_queued: Backlog,
     /// Nanoseconds that packets waited in the queue, from arrival to the start of transmission.
-    pub waited: Histogram<u64>,
+    pub waited: Buckets,
     /// The waits of pure ACKs alone.
-    pub acks_waited: Histogram<u64>,
-    /// The waits by the class that rules gave the packet (its number), to two digits, since the
-    /// queue in force is there. Classes behind the last one that had a packet are left out; packets
-    /// that no rules saw are in none.
-    pub class_waited: Vec<Histogram<u64>>,
+    pub acks_waited: Buckets,
+    /// The waits by the class that rules gave the packet (its number), since the queue in force is there. Classes
+    /// behind the last one that had a packet are left out; packets that no rules saw are in none.
+    pub class_waited: Vec<Buckets>,
     /// Packets that did not start at once, since the line was busy or the queue held them back:
     /// what tc(8) calls overlimits.
     pub overlimits: u64,

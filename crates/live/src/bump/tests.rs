@@ -3,8 +3,8 @@ use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 use std::sync::Mutex;
 
-use hdrhistogram::Histogram;
 use lastmile_linklayer::{Interleave, LinkLayer};
+use lastmile_model::outcome::Buckets;
 use lastmile_packet::{FlowAddresses, Frame, IpAddresses, Meta, Protocol, write_packet};
 use lastmile_queueing::classify::rules;
 use lastmile_queueing::fifo::Limit;
@@ -180,7 +180,7 @@ fn same(emulated: &Direction, exact: &[RunningHop]) -> bool {
 
 /// The delays of the packets that came out, by the times at which they went in. No two have the same bytes.
 fn delays(arrivals: &[(Instant, Vec<u8>)], departures: &[(Instant, Vec<u8>)]) -> Crossed {
-    let mut crossed = Crossed::new();
+    let mut crossed = Crossed::default();
     for (arrived, bytes) in departures {
         let (sent, _) = arrivals.iter().find(|(_, sent)| sent == bytes).unwrap();
         crossed.record(&Meta { sent: *sent, arrived: *arrived, ..Meta::default() });
@@ -234,7 +234,7 @@ proptest! {
         prop_assert_eq!(&bump.up.crossed, &delays(&arrivals, &exact));
         prop_assert_eq!(sent, exact);
         prop_assert!(same(&bump.up, &reference));
-        prop_assert_eq!(bump.up.lateness.whole().max(), 0);
+        prop_assert_eq!(bump.up.lateness.max(), 0);
     }
 
     /// Woken late and rarely, it sends late, and that is all: the same packets dropped, the same

@@ -10,7 +10,7 @@ use super::config::{Config, Place};
 use super::server::Server;
 use super::side::{CLIENT, Side};
 use super::{Ended, Outcome};
-use crate::bump::{Bump, BumpConfig, HopGlance, Queues, Record, States, Tap};
+use crate::bump::{Bump, BumpConfig, HopGlance, Queues, Tap};
 use crate::carry::{self, carry};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::{Context, Error};
@@ -266,17 +266,8 @@ impl Asked for World {
         Ok(Snapshot { uptime, hand_overs: 0, up, down })
     }
 
-    fn glance(&mut self) -> (Instant, Vec<HopGlance>) {
-        let now = self.clock.now();
-        (now, self.bump.glance(now))
-    }
-
-    fn states(&self) -> States {
-        self.bump.states(self.clock.now())
-    }
-
-    fn records(&self) -> Option<[Record; 2]> {
-        self.bump.records()
+    fn bump(&mut self) -> (&mut Bump, Instant) {
+        (&mut self.bump, self.clock.now())
     }
 
     fn hand_over(&mut self, _: Queues) {

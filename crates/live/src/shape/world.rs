@@ -9,7 +9,7 @@ use lastmile_units::{Duration, Instant};
 use super::bridge::Bridge;
 use super::direction::Direction;
 use super::handle::Handle;
-use crate::bump::{Bump, BumpConfig, HopGlance, Queues, Record, States};
+use crate::bump::{Bump, BumpConfig, Queues};
 use crate::carry::{Woken, carry, finish};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::{Context, Error};
@@ -189,17 +189,8 @@ impl Asked for World {
         Ok(Snapshot { uptime, hand_overs: self.hand_overs, up, down })
     }
 
-    fn glance(&mut self) -> (Instant, Vec<HopGlance>) {
-        let now = self.clock.now();
-        (now, self.bump.glance(now))
-    }
-
-    fn states(&self) -> States {
-        self.bump.states(self.clock.now())
-    }
-
-    fn records(&self) -> Option<[Record; 2]> {
-        self.bump.records()
+    fn bump(&mut self) -> (&mut Bump, Instant) {
+        (&mut self.bump, self.clock.now())
     }
 
     fn hand_over(&mut self, queues: Queues) {

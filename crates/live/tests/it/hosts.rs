@@ -7,9 +7,34 @@
 //!   +----------+    +------------------------+    +-----------+
 //! ```
 
-use std::process::Command;
+use std::ops::{Deref, DerefMut};
+use std::process::{Child, Command};
 
 use lastmile_live::netns::Namespace;
+
+/// A program that ends with this value, unless it has ended.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Deref for Running {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        &self.0
+    }
+}
+
+impl DerefMut for Running {
+    fn deref_mut(&mut self) -> &mut Child {
+        &mut self.0
+    }
+}
 
 /// Three namespaces, removed with this value.
 pub(crate) struct Hosts {

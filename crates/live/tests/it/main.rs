@@ -9,6 +9,7 @@ mod bridge;
 mod carrier;
 mod exact;
 mod frames;
+#[allow(dead_code, reason = "shared with other tests, which use more of it")]
 mod hosts;
 mod htb;
 mod joined_frames;

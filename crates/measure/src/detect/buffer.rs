@@ -10,9 +10,9 @@
 //! policer's bucket as well. Delay tells the three apart: it grows with `W` from the start (a
 //! queue), from `W = h` on (a shaper whose bucket passes `h` at once), or never (a policer).
 
+use lastmile_analysis::quantiles::median;
 use serde::{Deserialize, Serialize};
 
-use super::posterior::median;
 use super::train::{Plan, Seen, lost_share};
 use crate::error::Error;
 use crate::report::Estimate;

@@ -18,7 +18,7 @@ const PADDED: u32 = 46;
 
 /// A law from IP bytes to bytes on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Law {
+pub(crate) struct Law {
     /// Overhead, minimum frame and framing.
     pub link: LinkLayer,
     /// Whether 64/65 blocks continue across frames.
@@ -27,8 +27,7 @@ pub struct Law {
 
 impl Law {
     /// Bytes on the wire of an IP packet; the mean, where blocks continue across frames.
-    #[must_use]
-    pub fn wire_bytes(self, ip_len: u16) -> f64 {
+    pub(crate) fn wire_bytes(self, ip_len: u16) -> f64 {
         let ip = ByteCount::new(u64::from(ip_len));
         if self.continuous { self.link.frame(ip) as f64 * 65.0 / 64.0 } else { self.link.on_wire(ip).as_u64() as f64 }
     }
@@ -42,7 +41,7 @@ impl Law {
 
 /// Laws that no train can tell apart.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Class {
+pub(crate) struct Class {
     /// The laws, presets first.
     pub members: Vec<Law>,
     /// Names of the presets among them.
@@ -53,22 +52,19 @@ pub struct Class {
 
 impl Class {
     /// The law that stands for the class: that of a preset, if it has one.
-    #[must_use]
-    pub fn law(&self) -> Law {
+    pub(crate) fn law(&self) -> Law {
         self.members[0]
     }
 
     /// Bytes on the wire of an IP packet by [`Class::law`].
-    #[must_use]
-    pub fn wire_bytes(&self, ip_len: u16) -> f64 {
+    pub(crate) fn wire_bytes(&self, ip_len: u16) -> f64 {
         self.law().wire_bytes(ip_len)
     }
 }
 
 /// The classes of all hypotheses for packets of `smallest` to `mtu` bytes. Presets with PPPoE come
 /// last in their class where the MTU exceeds that of PPPoE.
-#[must_use]
-pub fn classes(smallest: u16, mtu: u16) -> Vec<Class> {
+pub(crate) fn classes(smallest: u16, mtu: u16) -> Vec<Class> {
     let mut classes: Vec<Class> = Vec::new();
     let mut add = |law: Law, name: Option<&'static str>, weight: f64| {
         let found = classes.iter_mut().find(|class| class.law().proportional(law, smallest..=mtu));

@@ -10,12 +10,12 @@
 //! without cells, where time is proportional to size at any overhead. The detector assumes that both
 //! ways have one encapsulation.
 
+use lastmile_analysis::quantiles::median;
 use serde::{Deserialize, Serialize};
 
 use lastmile_linklayer::{Framing, PRESETS, aal5};
 use lastmile_units::ByteCount;
 
-use super::posterior::median;
 use super::{Options, Verdict};
 use crate::error::Error;
 use crate::report::Estimate;
@@ -246,6 +246,3 @@ impl Fit {
         Self { log_likelihood, slope, slope_error: error / sxx.sqrt(), squares }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -8,6 +8,8 @@
 //! the harm of a pattern that cross traffic has hit. If even the best hypothesis leaves more scatter
 //! between patterns than within, the noise is scaled up until it does not (Birge 1932).
 
+use lastmile_analysis::quantiles::median;
+
 use super::hypothesis::Class;
 
 /// Degrees of freedom of the likelihood.
@@ -21,7 +23,7 @@ const MISFIT: f64 = 6.0;
 
 /// Packets of one pattern of sizes that crossed the busy line back to back.
 #[derive(Clone, Debug)]
-pub struct Segment {
+pub(crate) struct Segment {
     /// The pattern: a size, and the number of full-size packets behind each packet of it.
     pub pattern: (u16, u16),
     /// Sizes and their shares of the packets, which sum to one.
@@ -41,7 +43,7 @@ impl Segment {
 
 /// A hypothesis after the observations.
 #[derive(Clone, Copy, Debug)]
-pub struct Belief {
+pub(crate) struct Belief {
     /// Logarithm of the likelihood.
     pub log_likelihood: f64,
     /// Posterior probability.
@@ -54,7 +56,7 @@ pub struct Belief {
 
 /// The state of the test.
 #[derive(Clone, Debug)]
-pub struct Posterior {
+pub(crate) struct Posterior {
     /// One belief for each class, in the order of the classes.
     pub beliefs: Vec<Belief>,
     /// The factor by which the noise was scaled up, at least 1.
@@ -67,14 +69,12 @@ pub struct Posterior {
 
 impl Posterior {
     /// No class explains the times.
-    #[must_use]
-    pub fn misfit(&self) -> bool {
+    pub(crate) fn misfit(&self) -> bool {
         self.birge >= MISFIT
     }
 
     /// Index of the most probable class.
-    #[must_use]
-    pub fn best(&self) -> usize {
+    pub(crate) fn best(&self) -> usize {
         let best = (0..self.beliefs.len())
             .max_by(|&a, &b| self.beliefs[a].probability.total_cmp(&self.beliefs[b].probability));
         best.unwrap_or(0)
@@ -87,8 +87,7 @@ struct Group {
 }
 
 /// The posterior of `classes` after `segments`.
-#[must_use]
-pub fn posterior(classes: &[Class], segments: &[Segment]) -> Posterior {
+pub(crate) fn posterior(classes: &[Class], segments: &[Segment]) -> Posterior {
     let groups = groups(segments);
     // The scatter within patterns hardly depends on the class; that of the best fit is taken.
     let plain = vec![1.0; groups.len()];
@@ -190,17 +189,6 @@ fn fit(class: &Class, segments: &[Segment], groups: &[Group], errors: &[f64], in
     (log_likelihood, location, weight_sum.recip().sqrt(), squares)
 }
 
-/// The median; 0 of none.
-pub(super) fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    match sorted.len() {
-        0 => 0.0,
-        count if count % 2 == 1 => sorted[count / 2],
-        count => f64::midpoint(sorted[count / 2 - 1], sorted[count / 2]),
-    }
-}
-
 /// Classes among which sizes are planned: the most probable ones.
 const PLANNED: usize = 60;
 
@@ -209,8 +197,13 @@ const PLANNED: usize = 60;
 /// Each choice takes the size with the largest expected evidence summed over pairs of classes. A
 /// pair weighs what its probabilities make it, less what earlier choices tell about it: so a size
 /// that halves the classes comes before one that excludes a single class.
-#[must_use]
-pub fn next_sizes(classes: &[Class], posterior: &Posterior, sizes: &[u16], noise: f64, count: usize) -> Vec<u16> {
+pub(crate) fn next_sizes(
+    classes: &[Class],
+    posterior: &Posterior,
+    sizes: &[u16],
+    noise: f64,
+    count: usize,
+) -> Vec<u16> {
     let mut likely: Vec<usize> = (0..classes.len()).filter(|&i| posterior.beliefs[i].probability > 1e-9).collect();
     likely.sort_by(|&a, &b| posterior.beliefs[b].probability.total_cmp(&posterior.beliefs[a].probability));
     likely.truncate(PLANNED);

@@ -191,12 +191,10 @@ impl Foreign {
             load,
             start_s: from_s,
             duration_s: to_s - from_s,
-            ramp_s: 0.0,
             download: throughput(&self.download),
             upload: throughput(&self.upload),
             probes: probes.collect(),
-            datagrams: Vec::new(),
-            responsiveness: None,
+            ..Phase::default()
         }
     }
 
@@ -267,16 +265,12 @@ fn series(subject: Subject, samples: Vec<Sample>) -> Series {
         |value: fn(&Sample) -> Option<f64>| statistics::delays(&samples.iter().filter_map(value).collect::<Vec<f64>>());
     let count = |is: fn(&&Sample) -> bool| samples.iter().filter(is).count() as u64;
     Series {
-        subject,
         round_trip: of(|sample| sample.rtt_s),
         up: of(|sample| sample.up_s),
         down: of(|sample| sample.down_s),
         lost: count(|sample| sample.rtt_s.is_none()),
-        lost_up: None,
-        lost_down: None,
         reordered: count(|sample| sample.reordered),
-        duplicates: 0,
-        samples,
+        ..Series::new(subject, samples)
     }
 }
 

@@ -18,18 +18,8 @@ fn sample(sent_s: f64, rtt_s: Option<f64>) -> Sample {
 
 fn series(kind: Kind, code_point: u8, samples: Vec<Sample>) -> Series {
     let delays: Vec<f64> = samples.iter().filter_map(|sample| sample.rtt_s).collect();
-    Series {
-        subject: Subject { target: "192.0.2.1".to_owned(), kind, code_point },
-        round_trip: statistics::delays(&delays),
-        up: None,
-        down: None,
-        lost: 0,
-        lost_up: None,
-        lost_down: None,
-        reordered: 0,
-        duplicates: 0,
-        samples,
-    }
+    let subject = Subject { target: "192.0.2.1".to_owned(), kind, code_point };
+    Series { round_trip: statistics::delays(&delays), ..Series::new(subject, samples) }
 }
 
 fn throughput(samples: &[(f64, f64)]) -> Throughput {
@@ -37,10 +27,9 @@ fn throughput(samples: &[(f64, f64)]) -> Throughput {
     Throughput {
         bytes: 1_000_003,
         streams: 4,
-        congestion: None,
         goodput_bps: estimate,
-        ramp_included: false,
         samples: samples.to_vec(),
+        ..Throughput::default()
     }
 }
 
@@ -54,8 +43,7 @@ fn phase(load: Option<Direction>, start_s: f64, rates: &[(f64, f64)], probes: Ve
         download: loaded(Direction::Download).map(|_| throughput(rates)),
         upload: loaded(Direction::Upload).map(|_| throughput(rates)),
         probes,
-        datagrams: Vec::new(),
-        responsiveness: None,
+        ..Phase::default()
     }
 }
 

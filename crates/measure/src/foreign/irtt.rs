@@ -4,19 +4,19 @@
 //! server ends for its length is opened again; a longer interval that the server demands is kept; the server's fill and
 //! length of packets are not negotiated. Requests have the length of their replies, 60 bytes of UDP payload at most.
 
-use std::collections::BTreeMap;
+use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use lastmile_live::sys::{socket, stamped};
 
-use crate::clock;
 use crate::error::Error;
 use crate::foreign::wire::{Halt, LOOK};
 use crate::load::Stop;
-use crate::probe::window::{Answer, Window};
-use crate::probe::{Clocks, Kind, PATIENCE, Prober, Sample, Subject, is_passing, next_due};
+use crate::probe::exchange::{self, Exchange, apart_s, passing, receive};
+use crate::probe::window::Window;
+use crate::probe::{Clocks, Kind, Prober, Sample, Subject};
 
 pub(crate) mod packet;
 mod reception;
@@ -124,10 +124,7 @@ impl Irtt {
         let mut buffer = [0; 2048];
         let asked = Instant::now();
         for wait in OPEN_WAITS {
-            match udp.send(&request) {
-                Err(error) if !is_passing(&error) => return Err(Error::io(what())(error).into()),
-                _ => {}
-            }
+            passing(udp.send(&request)).map_err(Error::io(what()))?;
             let until = Instant::now() + wait;
             while Instant::now() < until {
                 if stop.is_requested() {
@@ -156,7 +153,7 @@ impl Irtt {
         let key = if self.settings.key.is_some() { "that has this key" } else { "without a key" };
         let text = format!("no answer in {:.0} s; is there an irtt server {key}?", waited.as_secs_f64());
         let what = format!("opening an irtt session with {}", self.settings.server);
-        Error::io(what)(std::io::Error::new(std::io::ErrorKind::TimedOut, text))
+        Error::io(what)(io::Error::new(io::ErrorKind::TimedOut, text))
     }
 
     /// One session, until `stop` or until the server ends it.
@@ -168,41 +165,12 @@ impl Irtt {
         tell: &mut dyn FnMut(Sample),
     ) -> Result<End, Halt> {
         let (token, allowed) = self.open(udp, stop)?;
-        let mut session = Session::new(token, allowed);
         let interval = self.settings.interval.max(Duration::from_nanos(allowed.interval_ns.max(0).cast_unsigned()));
-        let what = || format!("irtt requests to {}", self.settings.server);
-        let mut due_s = now_s();
-        let mut ended_s = None;
-        let mut buffer = [0; 2048];
-        let mut closed = false;
-        loop {
-            if stop.is_requested() || closed {
-                let since_s = *ended_s.get_or_insert_with(now_s);
-                if session.window.is_empty() || now_s() - since_s >= PATIENCE.as_secs_f64() {
-                    break;
-                }
-            } else if now_s() >= due_s {
-                let request = packet::seal(0, &session.request(now_s(), clock::now_ns()), self.key());
-                match udp.send(&request) {
-                    Err(error) if !is_passing(&error) => return Err(Error::io(what())(error).into()),
-                    _ => {}
-                }
-                due_s = next_due(due_s, interval.as_secs_f64(), now_s());
-            }
-            let wait_s = if ended_s.is_some() { 0.02 } else { (due_s - now_s()).clamp(1e-6, 0.05) };
-            let received = receive(udp, &mut buffer, Duration::from_secs_f64(wait_s)).map_err(Error::io(what()))?;
-            if let Some((len, received_ns)) = received
-                && let Some((flags, body)) = packet::unseal(&buffer[..len], self.key())
-                && flags & packet::OPEN == 0
-                && let Some(reply) = packet::read_reply(body, allowed)
-            {
-                closed |= flags & packet::CLOSE != 0 && reply.token == token;
-                session.reply(reply, received_ns, now_s()).into_iter().for_each(&mut *tell);
-            }
-            session.give_up(now_s() - PATIENCE.as_secs_f64()).into_iter().for_each(&mut *tell);
-        }
-        session.give_up(f64::INFINITY).into_iter().for_each(&mut *tell);
-        if closed {
+        let session = Session::new(token, allowed);
+        let mut requests = Requests { session, udp, key: self.key(), closed: false };
+        let what = format!("irtt requests to {}", self.settings.server);
+        exchange::run(&mut requests, interval, now_s, stop, tell).map_err(Error::io(what))?;
+        if requests.closed {
             return Ok(End::Closed);
         }
         let _ = udp.send(&packet::seal(packet::CLOSE, &token.to_le_bytes(), self.key()));
@@ -210,13 +178,38 @@ impl Irtt {
     }
 }
 
-/// The next packet and its arrival by the monotonic clock; `None` if none comes in time.
-fn receive(udp: &UdpSocket, buffer: &mut [u8], limit: Duration) -> std::io::Result<Option<(usize, u64)>> {
-    udp.set_read_timeout(Some(limit))?;
-    match stamped::receive(udp.as_fd(), buffer) {
-        Err(error) if is_passing(&error) => Ok(None),
-        Err(error) => Err(error),
-        Ok(received) => Ok(received.map(|(len, stamp)| (len, clock::received_ns(stamp)))),
+/// A session and its socket.
+struct Requests<'a> {
+    session: Session,
+    udp: &'a UdpSocket,
+    key: Option<&'a [u8]>,
+    /// The server has ended the session.
+    closed: bool,
+}
+
+impl Exchange for Requests<'_> {
+    fn send(&mut self, number: u64, _sent_ns: u64) -> io::Result<()> {
+        self.udp.send(&packet::seal(0, &self.session.request(number), self.key)).map(drop)
+    }
+
+    fn receive(&mut self, window: &Window, patience: Duration) -> io::Result<Option<(u64, Sample)>> {
+        let mut buffer = [0; 2048];
+        let Some((len, received_ns)) = receive(self.udp, &mut buffer, patience)? else { return Ok(None) };
+        let opened = packet::unseal(&buffer[..len], self.key).filter(|(flags, _)| flags & packet::OPEN == 0);
+        let Some((flags, body)) = opened else { return Ok(None) };
+        let Some(reply) = packet::read_reply(body, self.session.parameters) else { return Ok(None) };
+        self.closed |= flags & packet::CLOSE != 0 && reply.token == self.session.token;
+        Ok(self.session.reply(reply, received_ns, window))
+    }
+
+    fn give_up(&mut self, requests: Vec<(u64, f64)>, _before_s: f64, tell: &mut dyn FnMut(Sample)) {
+        for (number, sent_s) in requests {
+            tell(Sample { sent_s, lost: self.session.reception.lost(number), ..Sample::default() });
+        }
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed
     }
 }
 
@@ -224,69 +217,44 @@ fn receive(udp: &UdpSocket, buffer: &mut [u8], limit: Duration) -> std::io::Resu
 struct Session {
     token: u64,
     parameters: Parameters,
-    window: Window,
     reception: Reception,
-    /// Departure of the requests that wait, by the monotonic clock.
-    sent_ns: BTreeMap<u64, u64>,
 }
 
 impl Session {
     fn new(token: u64, parameters: Parameters) -> Self {
-        let (window, reception, sent_ns) = (Window::default(), Reception::default(), BTreeMap::new());
-        Self { token, parameters, window, reception, sent_ns }
+        Self { token, parameters, reception: Reception::default() }
     }
 
-    /// The body of the next request.
-    fn request(&mut self, now_s: f64, now_ns: u64) -> Vec<u8> {
-        let number = self.window.send(now_s);
-        self.sent_ns.insert(number, now_ns);
+    /// The body of a request.
+    fn request(&self, number: u64) -> Vec<u8> {
         packet::echo(self.token, u32::try_from(number & 0xffff_ffff).unwrap_or(0), self.parameters)
     }
 
-    /// The sample of a reply, if it is one to a request.
-    fn reply(&mut self, reply: Reply, received_ns: u64, now_s: f64) -> Option<Sample> {
+    /// The number and the delays of a reply, if it is one of this session.
+    fn reply(&mut self, reply: Reply, received_ns: u64, window: &Window) -> Option<(u64, Sample)> {
         if reply.token != self.token {
             return None;
         }
         let number = u64::from(reply.number);
-        match self.window.answer(number) {
-            Answer::First { sent_s, reordered } => {
-                self.reception.note(number, reply.window);
-                let sent_ns = self.sent_ns.remove(&number)?;
-                Some(Sample { sent_s, reordered, ..timed(reply, sent_ns, received_ns) })
-            }
-            Answer::Duplicate => Some(Sample { sent_s: now_s, duplicate: true, ..Sample::default() }),
-            Answer::Unknown => None,
+        let sent_ns = window.sent_ns(number);
+        if sent_ns.is_some() {
+            self.reception.note(number, reply.window);
         }
-    }
-
-    fn give_up(&mut self, before_s: f64) -> Vec<Sample> {
-        let given_up = self.window.given_up(before_s);
-        for (number, _) in &given_up {
-            self.sent_ns.remove(number);
-        }
-        let lost = |(number, sent_s)| Sample { sent_s, lost: self.reception.lost(number), ..Sample::default() };
-        given_up.into_iter().map(lost).collect()
+        Some((number, sent_ns.map_or_else(Sample::default, |sent_ns| timed(reply, sent_ns, received_ns))))
     }
 }
 
 /// Delays of an answered request, less the time that the server took.
 fn timed(reply: Reply, sent_ns: u64, received_ns: u64) -> Sample {
-    let whole_s = apart_s(received_ns.into(), sent_ns.into());
+    let whole_s = apart_s(received_ns, sent_ns);
     let one_way = reply.received_ns.zip(reply.sent_ns);
-    let up_s = one_way.map(|(arrived, _)| apart_s(arrived.into(), sent_ns.into()));
-    let down_s = one_way.map(|(_, left)| apart_s(received_ns.into(), left.into()));
-    let processing_s = one_way.map_or(0.0, |(arrived, left)| apart_s(left.into(), arrived.into()));
+    let up_s = one_way.map(|(arrived, _)| apart_s(arrived, sent_ns));
+    let down_s = one_way.map(|(_, left)| apart_s(received_ns, left));
+    let processing_s = one_way.map_or(0.0, |(arrived, left)| apart_s(left, arrived));
     // As irtt: a processing time that cannot be is not subtracted.
     let possible = (0.0..=whole_s).contains(&processing_s);
     let rtt_s = if possible { whole_s - processing_s } else { whole_s };
     Sample { rtt_s: Some(rtt_s.max(0.0)), up_s, down_s, ..Sample::default() }
-}
-
-/// A difference of two clocks in seconds.
-#[expect(clippy::cast_precision_loss, reason = "below a nanosecond for differences below 50 days")]
-fn apart_s(later_ns: i128, earlier_ns: i128) -> f64 {
-    (later_ns - earlier_ns) as f64 * 1e-9
 }
 
 impl Prober for Irtt {
@@ -335,17 +303,18 @@ pub(crate) fn hostile(input: &[u8]) {
     let (head, rest) = rest.split_at(usize::from(first >> 1).min(rest.len()));
     let Ok((token, parameters)) = packet::read_opened(head) else { return };
     let mut session = Session::new(token, parameters);
-    for number in 0..8 {
-        assert!(session.request(f64::from(number), 1).len() <= 200);
+    let mut window = Window::default();
+    for second in 0..8 {
+        let number = window.send(f64::from(second), 1);
+        assert!(session.request(number).len() <= 200);
     }
     for body in rest.chunks(64) {
         if let Some(reply) = packet::read_reply(body, parameters)
-            && let Some(sample) = session.reply(reply, 1000, 9.0)
+            && let Some((number, sample)) = session.reply(reply, 1000, &window)
         {
-            assert!(sample.duplicate || sample.rtt_s.is_some_and(|rtt_s| (0.0..1.0).contains(&rtt_s)), "{sample:?}");
+            assert!(number >= 8 || sample.rtt_s.is_some_and(|rtt_s| (0.0..1.0).contains(&rtt_s)), "{sample:?}");
         }
     }
-    assert!(session.give_up(f64::INFINITY).len() <= 8);
 }
 
 #[cfg(test)]

@@ -1,18 +1,16 @@
 //! UDP echo requests to a server of lastmile: round trips, one-way delays, and the direction of
 //! each loss.
 
+use std::io;
 use std::net::UdpSocket;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lastmile_live::sys::stamped;
-
-use crate::clock;
 use crate::error::Error;
 use crate::load::Stop;
-use crate::probe::window::{Answer, Window};
-use crate::probe::{Clocks, Kind, PATIENCE, Prober, Sample, Subject, is_passing, next_due};
+use crate::probe::exchange::{self, Exchange, apart_s};
+use crate::probe::window::Window;
+use crate::probe::{Clocks, Kind, Prober, Sample, Subject};
 use crate::train::Way;
 
 use super::wire::{Datagram, Hex, LEAST_ECHO};
@@ -111,12 +109,6 @@ impl Bits {
     }
 }
 
-/// A difference of two clocks in seconds.
-#[expect(clippy::cast_precision_loss, reason = "below a nanosecond for differences below 50 days")]
-fn apart_s(later_ns: u64, earlier_ns: u64) -> f64 {
-    (i128::from(later_ns) - i128::from(earlier_ns)) as f64 * 1e-9
-}
-
 impl Prober for UdpEcho {
     fn subject(&self) -> Subject {
         Subject { target: self.name.clone(), kind: Kind::Udp, code_point: 0 }
@@ -136,67 +128,35 @@ impl Prober for UdpEcho {
         stop: &Stop,
         tell: &mut dyn FnMut(Sample),
     ) -> Result<(), Error> {
-        let socket = Arc::clone(&self.socket);
-        let what = || "UDP echo requests";
-        let mut window = Window::default();
-        let mut due_s = now_s();
-        let mut ended_s = None;
+        exchange::run(self, self.interval, now_s, stop, tell).map_err(Error::io("UDP echo requests"))
+    }
+}
+
+impl Exchange for UdpEcho {
+    fn send(&mut self, number: u64, sent_ns: u64) -> io::Result<()> {
+        let mut request = [0; LEAST_ECHO];
+        Datagram::Request { number, sent_ns }.write(self.session, &mut request);
+        self.socket.send(&request).map(drop)
+    }
+
+    fn receive(&mut self, _window: &Window, patience: Duration) -> io::Result<Option<(u64, Sample)>> {
         let mut buffer = [0; 2048];
-        loop {
-            if stop.is_requested() {
-                let since_s = *ended_s.get_or_insert_with(now_s);
-                if window.is_empty() || now_s() - since_s >= PATIENCE.as_secs_f64() {
-                    break;
-                }
-            } else if now_s() >= due_s {
-                let number = window.send(now_s());
-                let request = Datagram::Request { number, sent_ns: clock::now_ns() };
-                request.write(self.session, &mut buffer[..LEAST_ECHO]);
-                match socket.send(&buffer[..LEAST_ECHO]) {
-                    Err(error) if !is_passing(&error) => return Err(Error::io(what())(error)),
-                    _ => {}
-                }
-                due_s = next_due(due_s, self.interval.as_secs_f64(), now_s());
-            }
-            let wait_s = if stop.is_requested() { 0.02 } else { (due_s - now_s()).clamp(1e-6, 0.05) };
-            socket.set_read_timeout(Some(Duration::from_secs_f64(wait_s))).map_err(Error::io(what()))?;
-            let received = match stamped::receive(socket.as_fd(), &mut buffer) {
-                Err(error) if !is_passing(&error) => return Err(Error::io(what())(error)),
-                other => other.ok().flatten(),
-            };
-            if let Some((len, stamp)) = received
-                && let Some((
-                    session,
-                    Datagram::Reply { number, sent_ns, received_ns, replied_ns, highest, window: seen },
-                )) = Datagram::read(&buffer[..len])
-                && session == self.session
-            {
-                self.note(highest, seen);
-                match window.answer(number) {
-                    Answer::First { sent_s, reordered } => {
-                        let (up_s, down_s) =
-                            (apart_s(received_ns, sent_ns), apart_s(clock::received_ns(stamp), replied_ns));
-                        // The sum has no clock's zero in it, and not the server's processing either.
-                        tell(Sample {
-                            sent_s,
-                            rtt_s: Some((up_s + down_s).max(0.0)),
-                            up_s: Some(up_s),
-                            down_s: Some(down_s),
-                            reordered,
-                            ..Sample::default()
-                        });
-                    }
-                    Answer::Duplicate => tell(Sample { sent_s: now_s(), duplicate: true, ..Sample::default() }),
-                    Answer::Unknown => {}
-                }
-            }
-            let given_up_s = now_s() - PATIENCE.as_secs_f64();
-            self.undecided.extend(window.given_up(given_up_s));
-            self.tell_lost(given_up_s - HELD * self.interval.as_secs_f64(), tell);
-        }
-        self.undecided.extend(window.given_up(f64::INFINITY));
-        self.tell_lost(f64::INFINITY, tell);
-        Ok(())
+        let Some((len, arrived_ns)) = exchange::receive(&self.socket, &mut buffer, patience)? else { return Ok(None) };
+        let Some((_, Datagram::Reply { number, sent_ns, received_ns, replied_ns, highest, window })) =
+            Datagram::read(&buffer[..len]).filter(|(session, _)| *session == self.session)
+        else {
+            return Ok(None);
+        };
+        self.note(highest, window);
+        let (up_s, down_s) = (apart_s(received_ns, sent_ns), apart_s(arrived_ns, replied_ns));
+        // The sum has no clock's zero in it, and not the server's processing either.
+        let rtt_s = Some((up_s + down_s).max(0.0));
+        Ok(Some((number, Sample { rtt_s, up_s: Some(up_s), down_s: Some(down_s), ..Sample::default() })))
+    }
+
+    fn give_up(&mut self, requests: Vec<(u64, f64)>, before_s: f64, tell: &mut dyn FnMut(Sample)) {
+        self.undecided.extend(requests);
+        self.tell_lost(before_s - HELD * self.interval.as_secs_f64(), tell);
     }
 }
 

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lastmile_live::clock::{Clock, MonotonicClock};
+use lastmile_live::probe::Requests;
 use lastmile_live::sys::icmp::EchoSocket;
 use lastmile_live::sys::stamped;
 use lastmile_units as units;
@@ -16,7 +17,7 @@ use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 
 use crate::clock;
 use crate::error::Error;
-use crate::probe::reply;
+use crate::probe::exchange::passing;
 use crate::train::{Departure, Echo, Passage, Path, Way};
 
 use super::control::PATIENCE;
@@ -264,47 +265,34 @@ fn span(ns: u64) -> units::Duration {
 fn echoes(target: IpAddr, requests: &[Departure]) -> Result<Vec<Echo>, Error> {
     let what = || format!("echo requests to {target}");
     let socket = EchoSocket::open(SocketAddr::new(target, 0), None, 0).map_err(Error::io(what()))?;
-    let clock = MonotonicClock::start();
-    let mut echoes: Vec<(units::Duration, Option<units::Duration>)> = Vec::with_capacity(requests.len());
+    let (mut sent, clock) = (Requests::new(socket), MonotonicClock::start());
     let zero = clock.now();
-    let take = |echoes: &mut Vec<(units::Duration, Option<units::Duration>)>, wait: Duration| -> Result<(), Error> {
-        let reply = reply(&socket, &clock, wait).map_err(Error::io(what()))?;
-        if let Some((sequence, at)) = reply
-            // The latest request with this sequence number.
-            && let mut same = echoes.iter_mut().skip(usize::from(sequence)).step_by(1 << 16)
-            && let Some((sent, round_trip @ None)) = same.next_back()
-        {
-            *round_trip = Some(at.since(zero).saturating_sub(*sent));
-        }
-        Ok(())
+    let take = |sent: &mut Requests, patience: Duration| {
+        let received = sent.wait(patience).and_then(|()| sent.receive(&clock, |_| {}));
+        passing(received).map_err(Error::io(what()))
     };
-    for (index, request) in requests.iter().enumerate() {
+    for request in requests {
         loop {
             let left = request.at.saturating_sub(clock.now().since(zero));
             if left.is_zero() {
                 break;
             }
-            take(&mut echoes, Duration::from_nanos(left.as_ns().max(1000)))?;
+            take(&mut sent, Duration::from_nanos(left.as_ns().max(1000)))?;
         }
         let ip_len = usize::try_from(request.ip_len.as_u64()).unwrap_or(usize::MAX);
-        #[expect(clippy::cast_possible_truncation, reason = "the lowest bits, which repeat after 65 536 requests")]
-        let sequence = index as u16;
-        echoes.push((clock.now().since(zero), None));
-        socket.request(sequence, ip_len).map_err(Error::io(what()))?;
+        sent.send(&clock, ip_len).map_err(Error::io(what()))?;
     }
     let end = Instant::now() + ECHOES;
-    while Instant::now() < end && echoes.iter().any(|(_, round_trip)| round_trip.is_none()) {
-        take(&mut echoes, Duration::from_millis(20))?;
+    while Instant::now() < end && !sent.are_answered() {
+        take(&mut sent, Duration::from_millis(20))?;
     }
-    if !requests.is_empty() && echoes.iter().all(|(_, round_trip)| round_trip.is_none()) {
+    if !requests.is_empty() && sent.round_trips().all(|(_, round_trip)| round_trip.is_none()) {
         return Err(Error::Unsupported(format!("none of {} echo requests to {target} was answered", requests.len())));
     }
-    let of = |(request, (sent, round_trip)): (&Departure, (units::Duration, Option<units::Duration>))| Echo {
-        ip_len: request.ip_len,
-        sent,
-        round_trip,
-    };
-    Ok(requests.iter().zip(echoes).map(of).collect())
+    let echoes = requests.iter().zip(sent.round_trips());
+    let echo =
+        echoes.map(|(request, (at, round_trip))| Echo { ip_len: request.ip_len, sent: at.since(zero), round_trip });
+    Ok(echo.collect())
 }
 
 /// The largest packet without fragmentation, by the kernel's path MTU discovery (RFC 1191, RFC 8201):
@@ -343,7 +331,6 @@ fn passes(target: IpAddr, ip_len: u64) -> Result<bool, Error> {
     };
     whole.map_err(|error| Error::io(what())(error.into()))?;
     let ip_len = usize::try_from(ip_len).unwrap_or(usize::MAX);
-    let clock = MonotonicClock::start();
     for sequence in 0..3 {
         // Longer than the device takes.
         if socket.request(sequence, ip_len).is_err() {
@@ -351,7 +338,8 @@ fn passes(target: IpAddr, ip_len: u64) -> Result<bool, Error> {
         }
         let end = Instant::now() + Duration::from_millis(600);
         while Instant::now() < end {
-            if reply(&socket, &clock, Duration::from_millis(50)).map_err(Error::io(what()))?.is_some() {
+            let reply = socket.wait(Duration::from_millis(50)).and_then(|()| socket.reply());
+            if passing(reply).map_err(Error::io(what()))?.flatten().is_some() {
                 return Ok(true);
             }
         }

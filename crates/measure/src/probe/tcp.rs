@@ -11,7 +11,7 @@ use socket2::{Domain, Socket, Type};
 use crate::error::Error;
 use crate::load::Stop;
 
-use super::icmp::next_due;
+use super::exchange::{is_passing, next_due};
 use super::prober::{Kind, PATIENCE, Prober, Sample, Subject};
 
 /// Connections to one address with one code point, one after the other.
@@ -49,7 +49,7 @@ impl TcpConnect {
                 Ok(Some(if of_kernel.is_zero() || of_kernel > whole { whole } else { of_kernel }))
             }
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => Ok(Some(begin.elapsed())),
-            Err(error) if super::icmp::is_passing(&error) => Ok(None),
+            Err(error) if is_passing(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }

@@ -8,7 +8,8 @@ const REMEMBERED: usize = 4096;
 /// The requests of one prober. Numbers grow by one for each.
 #[derive(Default, Debug)]
 pub(crate) struct Window {
-    waiting: BTreeMap<u64, f64>,
+    /// Departures by the clock of the session and by the monotonic one.
+    waiting: BTreeMap<u64, (f64, u64)>,
     answered: BTreeSet<u64>,
     next: u64,
 }
@@ -26,17 +27,22 @@ pub(crate) enum Answer {
 
 impl Window {
     /// The number of the request that is sent now.
-    pub(crate) fn send(&mut self, now_s: f64) -> u64 {
+    pub(crate) fn send(&mut self, now_s: f64, now_ns: u64) -> u64 {
         let number = self.next;
-        self.waiting.insert(number, now_s);
+        self.waiting.insert(number, (now_s, now_ns));
         self.next += 1;
         number
+    }
+
+    /// The departure of a request that waits, by the monotonic clock.
+    pub(crate) fn sent_ns(&self, number: u64) -> Option<u64> {
+        self.waiting.get(&number).map(|(_, sent_ns)| *sent_ns)
     }
 
     /// An answer has come.
     pub(crate) fn answer(&mut self, number: u64) -> Answer {
         match self.waiting.remove(&number) {
-            Some(sent_s) => {
+            Some((sent_s, _)) => {
                 let reordered = self.answered.last().is_some_and(|latest| *latest > number);
                 self.answered.insert(number);
                 if self.answered.len() > REMEMBERED {
@@ -59,7 +65,7 @@ impl Window {
     /// Takes the requests out that were sent before `before_s`: number and time.
     pub(crate) fn given_up(&mut self, before_s: f64) -> Vec<(u64, f64)> {
         let late: Vec<(u64, f64)> =
-            self.waiting.iter().take_while(|(_, sent_s)| **sent_s < before_s).map(|(n, s)| (*n, *s)).collect();
+            self.waiting.iter().map(|(n, (s, _))| (*n, *s)).take_while(|(_, sent_s)| *sent_s < before_s).collect();
         for (number, _) in &late {
             self.waiting.remove(number);
         }
@@ -80,8 +86,9 @@ mod tests {
     fn answers_are_first_late_second_or_of_nobody() {
         let mut window = Window::default();
         for index in 0..4_u32 {
-            assert_eq!(window.send(f64::from(index)), u64::from(index));
+            assert_eq!(window.send(f64::from(index), 7), u64::from(index));
         }
+        assert_eq!((window.sent_ns(1), window.sent_ns(4)), (Some(7), None));
         assert_eq!(window.answer(1), Answer::First { sent_s: 1.0, reordered: false });
         assert_eq!(window.answer(0), Answer::First { sent_s: 0.0, reordered: true });
         assert_eq!(window.answer(1), Answer::Duplicate);

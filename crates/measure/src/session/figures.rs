@@ -292,17 +292,7 @@ mod tests {
     /// A probe each 100 ms of 6 s: an idle phase of 2 s, a second to settle, and a load of 3 s with a ramp of 1 s.
     #[test]
     fn probes_that_no_figure_counts_are_told() {
-        let phase = |load, start_s, duration_s, ramp_s| Phase {
-            load,
-            start_s,
-            duration_s,
-            ramp_s,
-            download: None,
-            upload: None,
-            probes: Vec::new(),
-            datagrams: Vec::new(),
-            responsiveness: None,
-        };
+        let phase = |load, start_s, duration_s, ramp_s| Phase { load, start_s, duration_s, ramp_s, ..Phase::default() };
         let told = |phases: Vec<Phase>, probes: u32| {
             let subject = Subject { target: "192.0.2.1".to_owned(), kind: Kind::Icmp, code_point: 0 };
             let mut recorded = Recorded::new(vec![(subject, Clocks::Apart)]);
@@ -335,17 +325,7 @@ mod tests {
                 recorded.sample(0, Sample { sent_s, rtt_s, ..Sample::default() });
             }
             gone.into_iter().for_each(|at_s| recorded.gone("192.0.2.1", at_s));
-            recorded.phases = vec![Phase {
-                load: None,
-                start_s: 0.0,
-                duration_s: 10.0,
-                ramp_s: 0.0,
-                download: None,
-                upload: None,
-                probes: Vec::new(),
-                datagrams: Vec::new(),
-                responsiveness: None,
-            }];
+            recorded.phases = vec![Phase { duration_s: 10.0, ..Phase::default() }];
             let (phases, _, warnings) = recorded.finish();
             (phases[0].probes[0].lost, warnings.join(" "))
         };

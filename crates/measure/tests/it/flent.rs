@@ -26,18 +26,8 @@ fn measurement(load: Option<Direction>) -> Measurement {
             let rtt_s = ramp(0.01, to_s, n / 10.0);
             Sample { sent_s: start_s + n / 10.0, rtt_s: Some(rtt_s), ..Sample::default() }
         };
-        Series {
-            subject: Subject { target: "server".to_owned(), kind, code_point: 0 },
-            samples: (0..100).map(f64::from).map(sample).collect(),
-            round_trip: None,
-            up: None,
-            down: None,
-            lost: 0,
-            lost_up: None,
-            lost_down: None,
-            reordered: 0,
-            duplicates: 0,
-        }
+        let subject = Subject { target: "server".to_owned(), kind, code_point: 0 };
+        Series::new(subject, (0..100).map(f64::from).map(sample).collect())
     };
     let phase = |load: Option<Direction>, start_s: f64, to_s: f64| Phase {
         load,
@@ -47,8 +37,7 @@ fn measurement(load: Option<Direction>) -> Measurement {
         download: load.filter(|load| *load != Direction::Upload).map(|_| throughput(50e6)),
         upload: load.filter(|load| *load != Direction::Download).map(|_| throughput(10e6)),
         probes: vec![series(Kind::Icmp, start_s, to_s), series(Kind::Irtt, start_s, to_s / 2.0)],
-        datagrams: Vec::new(),
-        responsiveness: None,
+        ..Phase::default()
     };
     let mut phases = vec![phase(None, 0.0, 0.01)];
     phases.extend(load.map(|load| phase(Some(load), 10.0, 0.2)));

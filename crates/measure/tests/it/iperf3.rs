@@ -10,7 +10,7 @@ use lastmile_measure::train::Way;
 use serde_json::Value;
 
 use crate::hosts::Hosts;
-use crate::servers::{SERVER, programs, start, tc, wait_for_port};
+use crate::servers::{SERVER, output, programs, start, tc, wait_for_port};
 
 /// Bytes of one write of iperf3.
 const BLOCK: u64 = 128 << 10;
@@ -65,7 +65,7 @@ fn agrees(program: &PathBuf, direction: Direction, streams: u32) {
     let mut load = load(streams, Some("cubic"));
     let ((down, up), done) = run(&hosts, &mut load, direction, Duration::from_millis(1500));
     done.unwrap();
-    let text = server.output();
+    let text = output(server);
     let report: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
     let used = load.congestion();
     let of = |is_loaded: bool| is_loaded.then(|| "cubic".to_owned());
@@ -167,7 +167,7 @@ fn datagrams_are_those_of_the_iperf3_server() {
             let mut load = Iperf3::new(settings).unwrap();
             let ((down, up), done) = run(&hosts, &mut load, direction, Duration::from_secs(3));
             done.unwrap();
-            let text = server.output();
+            let text = output(server);
             let report: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
             let streams = report["end"]["streams"].as_array().unwrap();
             assert_eq!(streams.len(), load.datagrams().len());

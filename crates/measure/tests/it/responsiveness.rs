@@ -16,8 +16,9 @@ use lastmile_measure::report::ByDraft;
 use lastmile_measure::session::{self, Plan};
 use lastmile_measure::statistics::trimmed_mean;
 
+use crate::hosts::Running;
 use crate::hosts::{Hosts, ip};
-use crate::servers::{Running, SERVER, programs, start, tc, wait_for_port};
+use crate::servers::{SERVER, programs, start, tc, wait_for_port};
 
 const PORT: u16 = 4043;
 

@@ -1,34 +1,22 @@
 //! Servers of others as processes of a namespace.
 
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use lastmile_live::netns::Namespace;
 
-use crate::hosts::Hosts;
+use crate::hosts::{Hosts, Running};
 
 /// The address of the host with the server.
 pub(crate) const SERVER: &str = "10.9.0.2";
 
-/// A running program, ended with this value.
-pub(crate) struct Running(pub(crate) Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Running {
-    /// Waits for the program's own end and returns its output.
-    pub(crate) fn output(mut self) -> String {
-        use std::io::Read;
-        let mut text = String::new();
-        self.0.stdout.take().unwrap().read_to_string(&mut text).unwrap();
-        text
-    }
+/// Waits for the program's own end and returns its output.
+pub(crate) fn output(mut program: Running) -> String {
+    use std::io::Read;
+    let mut text = String::new();
+    program.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    text
 }
 
 /// The programs of this name: on the PATH, and at the paths in the environment variable, separated by colons.

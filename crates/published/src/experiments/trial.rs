@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use lastmile_analysis::quantiles::upper_median;
 use lastmile_atm::network::LinkStats;
 use lastmile_model::outcome::{FlowOutcome, LinkOutcome, Outcome, Series};
 use lastmile_model::{Network, Source};
@@ -384,9 +385,8 @@ pub(super) fn ip_kbps_median(trial: &Trial, traffic: &str, from_s: f64) -> f64 {
         spans[span].0 += rate;
         spans[span].1 += 1;
     }
-    let mut rates: Vec<f64> = spans.iter().filter(|(_, n)| *n > 0).map(|(sum, n)| sum / f64::from(*n)).collect();
-    rates.sort_by(f64::total_cmp);
-    rates.get(rates.len() / 2).map_or(0.0, |rate| rate * IP_PER_PAYLOAD / 1e3)
+    let rates: Vec<f64> = spans.iter().filter(|(_, n)| *n > 0).map(|(sum, n)| sum / f64::from(*n)).collect();
+    upper_median(&rates).map_or(0.0, |rate| rate * IP_PER_PAYLOAD / 1e3)
 }
 
 /// The mean of the samples after one time and up to another.

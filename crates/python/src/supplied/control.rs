@@ -105,7 +105,7 @@ impl Control for Supplied {
     fn on_ack(&mut self, ack: &ControlAck) -> (u32, u32) {
         let unchanged = (ack.cwnd, ack.ssthresh);
         self.call(|py| {
-            let returned = self.on_ack.call1(py, (Ack(*ack),))?;
+            let returned = self.on_ack.call1(py, (Ack::from(ack),))?;
             let expected = "the window in bytes, or (window, threshold)";
             let windows = returned.extract(py).map_err(|_| self.wrong(py, "on_ack", expected, &returned))?;
             let window = |bytes| self.window(py, "on_ack", bytes, ack.mss);
@@ -119,7 +119,7 @@ impl Control for Supplied {
 
     fn on_loss(&mut self, loss: &ControlLoss) -> u32 {
         self.call(|py| {
-            let returned = self.on_loss.call1(py, (Loss(*loss),))?;
+            let returned = self.on_loss.call1(py, (Loss::from(loss),))?;
             let expected = "the threshold in bytes";
             let bytes: f64 = returned.extract(py).map_err(|_| self.wrong(py, "on_loss", expected, &returned))?;
             self.window(py, "on_loss", bytes, loss.mss)
@@ -146,10 +146,6 @@ impl Control for Supplied {
     }
 }
 
-fn seconds(span: Option<Duration>) -> Option<f64> {
-    span.map(Duration::as_secs_f64)
-}
-
 /// An acknowledgement, in a congestion control of Python. Windows are bytes of payload, times seconds.
 ///
 /// ``on_ack`` sees those that acknowledge new data outside of fast recovery while the window was used. It returns the
@@ -165,73 +161,43 @@ fn seconds(span: Option<Duration>) -> Option<f64> {
 /// >>> run = lm.run(line, duration="3 s", congestion={"download": Fixed})
 /// >>> run.summary["inputs"]["set"]
 /// ['duration=3 s', 'congestion.download=python:Fixed']
-#[pyclass(frozen, module = "lastmile")]
-pub(crate) struct Ack(ControlAck);
+#[pyclass(frozen, get_all, module = "lastmile")]
+pub(crate) struct Ack {
+    /// The time.
+    now: f64,
+    /// Bytes that it acknowledges.
+    acked: u64,
+    /// Bytes among them that arrived with a mark of congestion.
+    marked: u64,
+    /// Bytes of a full segment.
+    mss: u32,
+    /// The congestion window.
+    cwnd: u32,
+    /// The slow start threshold.
+    ssthresh: u32,
+    /// The round trip that it measured; ``None`` with the timeout of the RFC (``rto = "rfc6298"``).
+    rtt: Option<f64>,
+    /// The smoothed round trip.
+    srtt: Option<f64>,
+    /// The shortest round trip of the connection, where round trips are measured.
+    min_rtt: Option<f64>,
+    /// True while data are repaired after a timeout.
+    after_timeout: bool,
+}
+
+impl From<&ControlAck> for Ack {
+    fn from(ack: &ControlAck) -> Self {
+        let [rtt, srtt, min_rtt] = [ack.rtt, ack.srtt, ack.least_rtt].map(|span| span.map(Duration::as_secs_f64));
+        let (now, acked) = (ack.now.as_secs_f64(), ack.octets);
+        let ControlAck { marked, mss, cwnd, ssthresh, after_timeout, .. } = *ack;
+        Self { now, acked, marked, mss, cwnd, ssthresh, rtt, srtt, min_rtt, after_timeout }
+    }
+}
 
 #[pymethods]
 impl Ack {
-    /// The time.
-    #[getter]
-    fn now(&self) -> f64 {
-        self.0.now.as_secs_f64()
-    }
-
-    /// Bytes that it acknowledges.
-    #[getter]
-    fn acked(&self) -> u64 {
-        self.0.octets
-    }
-
-    /// Bytes among them that arrived with a mark of congestion.
-    #[getter]
-    fn marked(&self) -> u64 {
-        self.0.marked
-    }
-
-    /// Bytes of a full segment.
-    #[getter]
-    fn mss(&self) -> u32 {
-        self.0.mss
-    }
-
-    /// The congestion window.
-    #[getter]
-    fn cwnd(&self) -> u32 {
-        self.0.cwnd
-    }
-
-    /// The slow start threshold.
-    #[getter]
-    fn ssthresh(&self) -> u32 {
-        self.0.ssthresh
-    }
-
-    /// The round trip that it measured; ``None`` with the timeout of the RFC (``rto = "rfc6298"``).
-    #[getter]
-    fn rtt(&self) -> Option<f64> {
-        seconds(self.0.rtt)
-    }
-
-    /// The smoothed round trip.
-    #[getter]
-    fn srtt(&self) -> Option<f64> {
-        seconds(self.0.srtt)
-    }
-
-    /// The shortest round trip of the connection, where round trips are measured.
-    #[getter]
-    fn min_rtt(&self) -> Option<f64> {
-        seconds(self.0.least_rtt)
-    }
-
-    /// True while data are repaired after a timeout.
-    #[getter]
-    fn after_timeout(&self) -> bool {
-        self.0.after_timeout
-    }
-
     fn __repr__(&self) -> String {
-        format!("<lastmile.Ack of {} bytes, window {}>", self.0.octets, self.0.cwnd)
+        format!("<lastmile.Ack of {} bytes, window {}>", self.acked, self.cwnd)
     }
 }
 
@@ -253,46 +219,34 @@ impl Ack {
 /// >>> run = lm.run(line, duration="10 s", congestion={"download": Reno})
 /// >>> kinds <= {"loss", "timeout", "mark"}
 /// True
-#[pyclass(frozen, module = "lastmile")]
-pub(crate) struct Loss(ControlLoss);
-
-#[pymethods]
-impl Loss {
+#[pyclass(frozen, get_all, module = "lastmile")]
+pub(crate) struct Loss {
     /// ``loss``, ``timeout``, or ``mark`` for ECN.
-    #[getter]
-    fn kind(&self) -> &'static str {
-        match self.0.kind {
+    kind: &'static str,
+    /// Bytes in flight; the window itself where losses are found by RACK, as in Linux.
+    in_flight: u32,
+    /// Bytes of a full segment.
+    mss: u32,
+    /// The congestion window.
+    cwnd: u32,
+    /// The slow start threshold.
+    ssthresh: u32,
+}
+
+impl From<&ControlLoss> for Loss {
+    fn from(loss: &ControlLoss) -> Self {
+        let kind = match loss.kind {
             LossKind::Loss => "loss",
             LossKind::Timeout => "timeout",
             LossKind::Mark => "mark",
-        }
+        };
+        Self { kind, in_flight: loss.octets, mss: loss.mss, cwnd: loss.cwnd, ssthresh: loss.ssthresh }
     }
+}
 
-    /// Bytes in flight; the window itself where losses are found by RACK, as in Linux.
-    #[getter]
-    fn in_flight(&self) -> u32 {
-        self.0.octets
-    }
-
-    /// Bytes of a full segment.
-    #[getter]
-    fn mss(&self) -> u32 {
-        self.0.mss
-    }
-
-    /// The congestion window.
-    #[getter]
-    fn cwnd(&self) -> u32 {
-        self.0.cwnd
-    }
-
-    /// The slow start threshold.
-    #[getter]
-    fn ssthresh(&self) -> u32 {
-        self.0.ssthresh
-    }
-
+#[pymethods]
+impl Loss {
     fn __repr__(&self) -> String {
-        format!("<lastmile.Loss by {}, window {}>", self.kind(), self.0.cwnd)
+        format!("<lastmile.Loss by {}, window {}>", self.kind, self.cwnd)
     }
 }

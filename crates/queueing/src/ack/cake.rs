@@ -252,10 +252,6 @@ impl<P: Packet> Discipline<P> for CakeAckFilter<P> {
         Some(packet)
     }
 
-    fn next_ready(&self, now: Instant) -> Option<Instant> {
-        self.queue.first().map(|_| now)
-    }
-
     fn backlog(&self) -> Backlog {
         self.queue.backlog()
     }
@@ -297,9 +293,7 @@ impl Stats {
     fn show(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         const KIND: &str = "cake-ack-filter";
         self.tally.show(KIND, visit);
-        for (name, value) in [("seen", self.seen), ("dropped_ack_filtered", self.filtered)] {
-            visit(Counter { path: "", kind: KIND, name, value });
-        }
+        Counter::all(KIND, [("seen", self.seen), ("dropped_ack_filtered", self.filtered)], visit);
         self.passed.show(KIND, visit);
     }
 }

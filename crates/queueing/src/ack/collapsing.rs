@@ -125,10 +125,6 @@ impl<P: Packet> Discipline<P> for AckCollapsing<P> {
         Some(packet)
     }
 
-    fn next_ready(&self, now: Instant) -> Option<Instant> {
-        self.queue.first().map(|_| now)
-    }
-
     fn backlog(&self) -> Backlog {
         self.queue.backlog()
     }

@@ -316,10 +316,6 @@ impl<P: Packet> Discipline<P> for AckFilter<P> {
         Some(packet)
     }
 
-    fn next_ready(&self, now: Instant) -> Option<Instant> {
-        self.fifo.first().map(|_| now)
-    }
-
     fn backlog(&self) -> Backlog {
         self.capacity.backlog(self.fifo.len())
     }

@@ -322,9 +322,7 @@ impl Passed {
             ("passed_listed", self.listed),
             ("passed_old", self.old),
         ];
-        for (name, value) in counts {
-            visit(Counter { path: "", kind, name, value });
-        }
+        Counter::all(kind, counts, visit);
     }
 }
 
@@ -350,9 +348,7 @@ impl Regulated {
             ("duplicates_kept", self.duplicates_kept),
             ("protected", self.protected),
         ];
-        for (name, value) in counts {
-            visit(Counter { path: "", kind, name, value });
-        }
+        Counter::all(kind, counts, visit);
         self.passed.show(kind, visit);
     }
 }

@@ -362,9 +362,7 @@ impl Stats {
             ("overdue", self.overdue),
             ("flushed", self.flushed),
         ];
-        for (name, value) in counts {
-            visit(Counter { path: "", kind: KIND, name, value });
-        }
+        Counter::all(KIND, counts, visit);
         self.passed.show(KIND, visit);
     }
 }

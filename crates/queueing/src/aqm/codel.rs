@@ -116,10 +116,6 @@ impl<P: Packet> Discipline<P> for CoDel<P> {
         Some(packet)
     }
 
-    fn next_ready(&self, now: Instant) -> Option<Instant> {
-        if self.queue.is_empty() { None } else { Some(now) }
-    }
-
     fn backlog(&self) -> Backlog {
         self.queue.backlog()
     }

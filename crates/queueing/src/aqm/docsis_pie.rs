@@ -153,19 +153,13 @@ impl<P: Packet> Discipline<P> for DocsisPie<P> {
         Some(packet)
     }
 
-    fn next_ready(&self, now: Instant) -> Option<Instant> {
-        if self.queue.is_empty() { None } else { Some(now) }
-    }
-
     fn backlog(&self) -> Backlog {
         self.queue.backlog()
     }
 
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         self.tally.show("docsis-pie", visit);
-        for (name, value) in [("dropped_aqm", self.dropped), ("bursts", self.controller.bursts())] {
-            visit(Counter { path: "", kind: "docsis-pie", name, value });
-        }
+        Counter::all("docsis-pie", [("dropped_aqm", self.dropped), ("bursts", self.controller.bursts())], visit);
     }
 }
 

@@ -186,17 +186,19 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         self.tally.show("dualpi2", visit);
         let Counts { sent_l, sent_c, dropped, marked_l, marked_c, marked_step, redirected } = self.counts;
-        for (name, value) in [
-            ("dropped_aqm", dropped),
-            ("sent_l", sent_l),
-            ("sent_c", sent_c),
-            ("marked_l", marked_l),
-            ("marked_c", marked_c),
-            ("marked_step", marked_step),
-            ("redirected", redirected),
-        ] {
-            visit(Counter { path: "", kind: "dualpi2", name, value });
-        }
+        Counter::all(
+            "dualpi2",
+            [
+                ("dropped_aqm", dropped),
+                ("sent_l", sent_l),
+                ("sent_c", sent_c),
+                ("marked_l", marked_l),
+                ("marked_c", marked_c),
+                ("marked_step", marked_step),
+                ("redirected", redirected),
+            ],
+            visit,
+        );
     }
 }
 

@@ -106,19 +106,13 @@ impl<P: Packet> Discipline<P> for Pie<P> {
         Some(packet)
     }
 
-    fn next_ready(&self, now: Instant) -> Option<Instant> {
-        if self.queue.is_empty() { None } else { Some(now) }
-    }
-
     fn backlog(&self) -> Backlog {
         self.queue.backlog()
     }
 
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         self.tally.show("pie", visit);
-        for (name, value) in [("dropped_aqm", self.dropped), ("marked", self.marked)] {
-            visit(Counter { path: "", kind: "pie", name, value });
-        }
+        Counter::all("pie", [("dropped_aqm", self.dropped), ("marked", self.marked)], visit);
     }
 }
 

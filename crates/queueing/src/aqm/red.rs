@@ -426,20 +426,17 @@ impl<P: Packet> Discipline<P> for Red<P> {
         Some(packet)
     }
 
-    fn next_ready(&self, now: Instant) -> Option<Instant> {
-        if self.queue.is_empty() { None } else { Some(now) }
-    }
-
     fn backlog(&self) -> Backlog {
         self.queue.backlog()
     }
 
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         self.tally.show("red", visit);
-        for (name, value) in [("dropped_aqm", self.dropped), ("marked", self.marked), ("forced", self.detector.forced)]
-        {
-            visit(Counter { path: "", kind: "red", name, value });
-        }
+        Counter::all(
+            "red",
+            [("dropped_aqm", self.dropped), ("marked", self.marked), ("forced", self.detector.forced)],
+            visit,
+        );
     }
 }
 

@@ -183,10 +183,6 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
         }
     }
 
-    fn next_ready(&self, now: Instant) -> Option<Instant> {
-        if self.flows.backlog().packets == PacketCount::ZERO { None } else { Some(now) }
-    }
-
     fn backlog(&self) -> Backlog {
         self.flows.backlog()
     }

@@ -174,10 +174,6 @@ impl<P: Packet> Discipline<P> for FqPie<P> {
         }
     }
 
-    fn next_ready(&self, now: Instant) -> Option<Instant> {
-        if self.flows.backlog().packets == PacketCount::ZERO { None } else { Some(now) }
-    }
-
     fn backlog(&self) -> Backlog {
         self.flows.backlog()
     }
@@ -185,9 +181,7 @@ impl<P: Packet> Discipline<P> for FqPie<P> {
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         self.tally.show("fq-pie", visit);
         let counts = [("dropped_aqm", self.dropped), ("marked", self.marked), ("new_flows", self.rounds.new_flows())];
-        for (name, value) in counts {
-            visit(Counter { path: "", kind: "fq-pie", name, value });
-        }
+        Counter::all("fq-pie", counts, visit);
     }
 }
 

@@ -3,7 +3,7 @@
 use lastmile_packet::Packet;
 use lastmile_units::{Duration, Instant, WireBytes};
 
-use crate::{DropReason, DropSink};
+use crate::discipline::{Count, DropReason, DropSink};
 
 /// Counters of a line since it was made.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -24,24 +24,6 @@ pub struct Stats {
     pub reordered: Count,
     /// Dropped packets and their IP bytes, by [`DropReason::index`].
     pub dropped: [Count; DropReason::ALL.len()],
-}
-
-/// Packets and their IP bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Count {
-    /// Packets.
-    pub packets: u64,
-    /// IP bytes.
-    pub bytes: u64,
-}
-
-impl Count {
-    /// Counts one packet.
-    #[inline]
-    pub fn add(&mut self, packet: &impl Packet) {
-        self.packets += 1;
-        self.bytes += u64::from(packet.meta().ip_len);
-    }
 }
 
 /// Receives each transmission and each drop of a line.

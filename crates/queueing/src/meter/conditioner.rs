@@ -17,6 +17,7 @@ use lastmile_units::{Instant, WireBytes};
 
 use super::policer::Coming;
 use super::{Color, Meter};
+use crate::discipline::Count;
 
 /// Treatment of the packets of a class.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,15 +30,6 @@ pub struct Config {
     pub low_priority: [bool; 3],
     /// By [`Color`]: the packet is dropped.
     pub drop: [bool; 3],
-}
-
-/// Packets and their bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Count {
-    /// Packets.
-    pub packets: u64,
-    /// IP bytes.
-    pub bytes: u64,
 }
 
 /// Counters of the packets of a class.
@@ -56,8 +48,7 @@ impl core::ops::AddAssign for Counts {
         let own = self.colors.iter_mut().chain(&mut self.clp).chain(core::iter::once(&mut self.dropped));
         let others = other.colors.into_iter().chain(other.clp).chain(core::iter::once(other.dropped));
         for (own, other) in own.zip(others) {
-            own.packets += other.packets;
-            own.bytes += other.bytes;
+            *own += other;
         }
     }
 }
@@ -70,13 +61,6 @@ pub struct Conditioner {
     low_priority: [bool; 3],
     drop: [bool; 3],
     counts: Counts,
-}
-
-impl Count {
-    fn add(&mut self, bytes: u64) {
-        self.packets += 1;
-        self.bytes += bytes;
-    }
 }
 
 impl Conditioner {
@@ -96,14 +80,13 @@ impl Conditioner {
     /// priority. False if it is dropped. A packet that arrived with CLP = 1 keeps it.
     pub fn pass(&mut self, now: Instant, size: WireBytes, packet: &mut impl Packet) -> bool {
         let meta = packet.meta();
-        let bytes = meta.ip_bytes().as_u64();
         let color = match &mut self.meter {
             Some(meter) => meter.conform(now, size, self.coming.color(meta)),
             None => Coming::DropPrecedence.color(meta),
         };
-        self.counts.colors[color as usize].add(bytes);
+        self.counts.colors[color as usize].add(packet);
         if self.drop[color as usize] {
-            self.counts.dropped.add(bytes);
+            self.counts.dropped.add(packet);
             return false;
         }
         if let Some(dscp) = af_of(meta.dscp(), color) {
@@ -112,7 +95,7 @@ impl Conditioner {
         if self.low_priority[color as usize] {
             packet.meta_mut().mark.set_clp();
         }
-        self.counts.clp[usize::from(packet.meta().mark.clp())].add(bytes);
+        self.counts.clp[usize::from(packet.meta().mark.clp())].add(packet);
         true
     }
 

@@ -458,9 +458,7 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Drain<P, D> {
                 ("largest_drain_wire_bytes", far.stats.largest_wire_bytes),
             ]
         });
-        for (name, value) in counts.into_iter().chain(drained.into_iter().flatten()) {
-            visit(Counter { path: "", kind: "drain", name, value });
-        }
+        Counter::all("drain", counts.into_iter().chain(drained.into_iter().flatten()), visit);
         Counter::below("queue", &self.queue, visit);
     }
 }

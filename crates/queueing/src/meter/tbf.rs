@@ -230,9 +230,7 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Tbf<P, D> {
             ("sent_wire_bytes", self.sent_wire_bytes),
             ("dropped_too_large", self.too_large),
         ];
-        for (name, value) in counts {
-            visit(Counter { path: "", kind: "tbf", name, value });
-        }
+        Counter::all("tbf", counts, visit);
         Counter::below("queue", &self.queue, visit);
     }
 }

@@ -22,7 +22,7 @@ use super::hold::Hold;
 use super::shape::{Shape, TcpShape};
 use super::{Bound, active, by_window};
 use crate::format;
-use crate::interval::{Interval, by_queue};
+use crate::interval::Interval;
 
 /// The fair share of each traffic in a part of the run; `None` for pings, replays, connections
 /// opened during the run, and inactive traffic.
@@ -110,7 +110,8 @@ fn kept_acks(network: &Network, outcome: &Outcome, traffic: usize) -> f64 {
     let counts = network.traffic.iter().map(|traffic| traffic.count as usize);
     let first: usize = counts.clone().take(traffic).sum();
     let own = first..first + counts.clone().nth(traffic).unwrap_or(0);
-    let lost = outcome.losses.iter().filter(|(loss, _)| own.contains(&loss.flow) && loss.back && by_queue(loss.cause));
+    let lost =
+        outcome.losses.iter().filter(|(loss, _)| own.contains(&loss.flow) && loss.back && loss.cause.is_of_queue());
     let lost: u64 = lost.map(|(_, count)| count).sum();
     if lost == 0 { 1.0 } else { format::to_f64(sent.saturating_sub(lost)) / format::to_f64(sent.max(lost)) }
 }

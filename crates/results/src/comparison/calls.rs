@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::cell::{Cell, Quantity};
-use crate::schema::{Flow, Summary};
+use crate::schema::{Flow, FlowKind, Summary};
 
 /// The worst of a run's datagram flows, over its whole length. A `blast` is load, and does not
 /// count. All `None` without such flows.
@@ -22,7 +22,7 @@ pub struct Calls {
 
 impl Calls {
     pub(super) fn of(summary: &Summary) -> Self {
-        let flows = || summary.flows.iter().filter(|flow| &*flow.setup.kind != "blast");
+        let flows = || summary.flows.iter().filter(|flow| flow.setup.kind != FlowKind::Blast);
         let datagrams = || flows().filter_map(|flow| flow.datagrams.as_deref());
         let calls = || datagrams().filter_map(|datagrams| datagrams.voice.as_ref());
         let delay = |flow: &Flow| flow.datagrams.as_ref().and(flow.delay_s.as_deref()).and_then(|delay| delay.p99);
@@ -51,10 +51,10 @@ mod tests {
     use super::*;
     use crate::schema::{Datagrams, FlowSetup, OneWay, Voice};
 
-    fn call(kind: &str, r_factor: f64, unplayed_share: f64, p99: f64) -> Flow {
+    fn call(kind: FlowKind, r_factor: f64, unplayed_share: f64, p99: f64) -> Flow {
         let voice = Some(Voice { r_factor, mos: r_factor / 20.0, ..Voice::default() });
         Flow {
-            setup: FlowSetup { kind: kind.into(), ..FlowSetup::default() },
+            setup: FlowSetup { kind, ..FlowSetup::default() },
             delay_s: Some(Box::new(OneWay { p99: Some(p99), ..OneWay::default() })),
             datagrams: Some(Box::new(Datagrams {
                 unplayed_share: Some(unplayed_share),
@@ -67,7 +67,11 @@ mod tests {
 
     #[test]
     fn the_worst_call_speaks_for_all_and_a_blast_for_none() {
-        let flows = vec![call("voice", 90.0, 0.01, 0.2), call("voice", 70.0, 0.0, 0.1), call("blast", 10.0, 0.9, 2.0)];
+        let flows = vec![
+            call(FlowKind::Voice, 90.0, 0.01, 0.2),
+            call(FlowKind::Voice, 70.0, 0.0, 0.1),
+            call(FlowKind::Blast, 10.0, 0.9, 2.0),
+        ];
         let calls = Calls::of(&Summary { flows, ..Summary::default() });
         let expected = Calls {
             call_r_factor_min: Some(70.0),

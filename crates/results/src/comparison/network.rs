@@ -155,7 +155,7 @@ fn mean(run: &Run, name: &str, is_meant: impl Fn(&str) -> bool) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::Series;
-    use crate::schema::{Atm, FlowSetup, Link, LinkQueue, Transport, VirtualChannel};
+    use crate::schema::{Atm, FlowKind, FlowSetup, Link, LinkQueue, Transport, VirtualChannel};
 
     fn port(link: &str, buffer_cells: Option<u64>, drops: &[(&str, u64)]) -> CellPort {
         let drops_cells = drops.iter().map(|(reason, cells)| ((*reason).to_owned(), *cells)).collect();
@@ -269,7 +269,7 @@ mod tests {
         let mut bare = run([1.0, 1.0], [0.5, 0.6]);
         bare.series.clear();
         bare.summary.flows[0].setup.tcp = None;
-        bare.summary.flows[1].setup.kind = "web".into();
+        bare.summary.flows[1].setup.kind = FlowKind::Web;
         bare.summary.atm.as_mut().unwrap().vcs.clear();
         let measured = MeasuredNetwork::of(&bare, Some("trunk"));
         assert_eq!((measured.goodput_bps, measured.goodput_min_bps, measured.jain_index), (0.0, None, None));

@@ -8,6 +8,8 @@
 
 use std::collections::BTreeMap;
 
+use lastmile_analysis::quantiles::upper_median;
+
 use super::panel::{Line, Panel, Reference, mean};
 use super::panels::{self, means, narrowest, source};
 use super::scale::{Axis, round_step};
@@ -145,9 +147,8 @@ fn is_one_rate(runs: &[Run], name: &str, panel: &Panel) -> bool {
         let last = line.points.iter().rposition(|(_, bps)| *bps > 0.0)?;
         Some(line.points[first..=last].iter().map(|(_, bps)| *bps).collect::<Vec<f64>>())
     };
-    let mut all: Vec<f64> = panel.lines.iter().filter_map(lasting).flatten().collect();
-    all.sort_by(f64::total_cmp);
-    let Some(median) = all.get(all.len() / 2) else { return false };
+    let all: Vec<f64> = panel.lines.iter().filter_map(lasting).flatten().collect();
+    let Some(median) = upper_median(&all) else { return false };
     let elsewhere = all.iter().filter(|bps| (*bps - median).abs() > ONE_RATE * median).count();
     format::to_f64(elsewhere as u64) <= (ELSEWHERE * format::to_f64(all.len() as u64)).max(2.0)
 }

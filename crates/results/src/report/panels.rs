@@ -16,7 +16,7 @@ use super::scale::{Axis, round_step};
 use super::style::COLOURS;
 use crate::Run;
 use crate::format;
-use crate::schema::Summary;
+use crate::schema::{FlowKind, Summary};
 use crate::series::Series;
 
 /// Lines below this share of a panel's scale are mentioned in a note instead of drawn.
@@ -260,7 +260,7 @@ fn bounds(quantity: &Quantity, summary: &Summary) -> Vec<(String, Vec<(f64, f64)
         in_phase.flatten().collect::<Vec<_>>()
     };
     // The mean rate of a capture in a phase is no bound at any moment of it.
-    let steady = summary.flows.iter().filter(|flow| &*flow.setup.kind != "replay");
+    let steady = summary.flows.iter().filter(|flow| flow.setup.kind != FlowKind::Replay);
     let flows = steady.map(|flow| (flow.name.clone(), steps(&flow.name)));
     flows.filter(|(_, points)| !points.is_empty()).collect()
 }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::format;
-use crate::schema::{Flow, Phase, PhaseFlow, Summary};
+use crate::schema::{Flow, FlowKind, Phase, PhaseFlow, Summary};
 use crate::tabular::{self, Kind, Table};
 
 /// The most rows of a table in the page; `summary.json` has them all.
@@ -42,7 +42,7 @@ fn why_flow(summary: &Summary, flow: &Flow) -> Markup {
         }
         @let explained = || phases.iter().filter(|(_, in_phase)| !in_phase.explanation.is_empty());
         // Phases add no information for a source that nobody uses and that does not wait.
-        @let by_phase = flow.setup.tcp.is_some() || matches!(&*flow.setup.kind, "conference" | "game");
+        @let by_phase = flow.setup.tcp.is_some() || matches!(flow.setup.kind, FlowKind::Conference | FlowKind::Game);
         @if by_phase && explained().count() > 1 {
             ul.why {
                 @for (phase, in_phase) in explained() {
@@ -92,7 +92,7 @@ pub(crate) fn all(summary: &Summary) -> Markup {
 /// The reason why some flows of a table have no bound.
 fn unbounded(summary: &Summary) -> Markup {
     html! {
-        @if summary.flows.iter().any(|flow| &*flow.setup.kind == "web" && flow.limits.bound_bps.is_none()) {
+        @if summary.flows.iter().any(|flow| flow.setup.kind == FlowKind::Web && flow.limits.bound_bps.is_none()) {
             p.caption {
                 "Web users have no bound: each asks for a page only when the last has come and been read, \
                  so that what they offer "

@@ -8,32 +8,23 @@ use serde::{Deserialize, Serialize};
 /// flight.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Conservation {
-    /// IP bytes sent by hosts.
-    pub sent: u64,
-    /// IP bytes created inside the network: restored ACKs, signals, and the growth of ACKs.
-    pub created: u64,
-    /// IP bytes received by hosts.
-    pub delivered: u64,
-    /// IP bytes dropped, and the reduction of ACKs.
-    pub dropped: u64,
-    /// IP bytes in queues at the end.
-    pub queued: u64,
-    /// IP bytes on wires at the end.
-    pub in_flight: u64,
+    /// The account in IP bytes. It includes the growth and the reduction of ACKs.
+    #[serde(flatten)]
+    pub bytes: Account,
     /// The account in packets.
-    pub packets: ConservedPackets,
+    pub packets: Account,
     /// IP bytes dropped, by reason, without zeros.
     pub dropped_by_reason: BTreeMap<String, u64>,
     /// True if both sums agree.
     pub holds: bool,
 }
 
-/// The account of all packets.
+/// An account of all packets, or of all their bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct ConservedPackets {
+pub struct Account {
     /// Sent by hosts.
     pub sent: u64,
-    /// Created inside the network.
+    /// Created inside the network: restored ACKs, signals.
     pub created: u64,
     /// Received by hosts.
     pub delivered: u64,

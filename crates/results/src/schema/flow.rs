@@ -1,5 +1,6 @@
 //! Results of each flow, and its limits.
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -65,7 +66,7 @@ impl Flow {
     /// True for a flow over TCP or QUIC that takes the rate that it gets. Web users and video viewers
     /// request what they need.
     pub(crate) fn is_elastic(&self) -> bool {
-        self.setup.tcp.is_some() && !matches!(&*self.setup.kind, "web" | "video")
+        self.setup.tcp.is_some() && !matches!(self.setup.kind, FlowKind::Web | FlowKind::Video)
     }
 }
 
@@ -116,12 +117,39 @@ pub struct Transport {
     pub srtt_s: Option<f64>,
 }
 
+/// A kind of traffic, as a scenario names it, in alphabetical order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum FlowKind {
+    Backup,
+    Blast,
+    #[default]
+    Bulk,
+    Conference,
+    Game,
+    OnOff,
+    Ping,
+    Poisson,
+    Replay,
+    Swarm,
+    Video,
+    Voice,
+    Web,
+    Writes,
+}
+
+impl fmt::Display for FlowKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
 /// The traffic and the transport of a flow, and the links that it crosses.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct FlowSetup {
-    /// Kind of traffic: `bulk`, `writes`, `poisson`, `onoff`, `voice`, `blast`, `web`, `video`,
-    /// `conference`, `game`, `swarm`, `replay`.
-    pub kind: Arc<str>,
+    /// Kind of traffic.
+    pub kind: FlowKind,
     /// Class of its packets: the name of their code point, as for a probe.
     #[serde(default)]
     pub class: Arc<str>,

@@ -1,5 +1,6 @@
 //! Flows by kind and direction.
 
+use super::flow::FlowKind;
 use serde::{Deserialize, Serialize};
 
 /// All flows of one kind and direction: totals, distribution, and the worst of them.
@@ -8,7 +9,7 @@ pub struct Group {
     /// Direction of its flows.
     pub direction: String,
     /// Kind of traffic of its flows.
-    pub kind: String,
+    pub kind: FlowKind,
     /// Number of flows.
     pub flows: u64,
     /// Sum of the goodputs of its flows, each over its own life.

@@ -2,28 +2,30 @@
 
 use std::collections::BTreeMap;
 
+use lastmile_analysis::quantiles::nearest_rank;
+
 use crate::format::to_f64;
 use crate::goodput;
-use crate::schema::{Flow, Group, Spread};
+use crate::schema::{Flow, FlowKind, Group, Spread};
 
 /// The most names that a group lists.
 const WORST: usize = 5;
 
 /// The groups of `flows`, by direction and kind.
 pub(super) fn groups(flows: &[Flow]) -> Vec<Group> {
-    let mut by_kind: BTreeMap<(&str, &str), Vec<&Flow>> = BTreeMap::new();
+    let mut by_kind: BTreeMap<(&str, FlowKind), Vec<&Flow>> = BTreeMap::new();
     for flow in flows {
-        by_kind.entry((&flow.direction, &flow.setup.kind)).or_default().push(flow);
+        by_kind.entry((&flow.direction, flow.setup.kind)).or_default().push(flow);
     }
     by_kind.into_iter().map(|(of, flows)| group(of, flows)).collect()
 }
 
-fn group((direction, kind): (&str, &str), mut flows: Vec<&Flow>) -> Group {
+fn group((direction, kind): (&str, FlowKind), mut flows: Vec<&Flow>) -> Group {
     flows.sort_by(|a, b| a.goodput_bps.total_cmp(&b.goodput_bps));
     let goodputs: Vec<f64> = flows.iter().map(|flow| flow.goodput_bps).collect();
     Group {
         direction: direction.to_owned(),
-        kind: kind.to_owned(),
+        kind,
         flows: flows.len() as u64,
         goodput_bps: goodput::together(flows.iter().copied()),
         of_a_flow_bps: spread(&goodputs),
@@ -34,7 +36,7 @@ fn group((direction, kind): (&str, &str), mut flows: Vec<&Flow>) -> Group {
 
 /// The distribution of values in ascending order, at least one.
 fn spread(ascending: &[f64]) -> Spread {
-    let rank = |percent: usize| ascending[(ascending.len() * percent).div_ceil(100).max(1) - 1];
+    let rank = |percent: usize| nearest_rank(ascending, 10 * percent).unwrap_or_default();
     Spread {
         min: rank(0),
         p5: rank(5),
@@ -50,10 +52,9 @@ mod tests {
     use super::*;
     use crate::schema::{FlowSetup, Transport};
 
-    /// Nearest ranks: of 20 values the 5th percentile is the first, the 95th the 19th, the median
-    /// the tenth.
+    /// Nearest ranks of 20 values.
     #[test]
-    fn percentiles_are_nearest_ranks() {
+    fn a_spread_is_of_all_values() {
         let values: Vec<f64> = (1..=20).map(f64::from).collect();
         let expected = Spread { min: 1.0, p5: 1.0, p50: 10.0, p95: 19.0, max: 20.0, mean: 10.5 };
         assert_eq!(spread(&values), expected);
@@ -65,7 +66,7 @@ mod tests {
         let flow = |name: &str, direction: &str, goodput_bps: f64, retransmissions| Flow {
             name: name.into(),
             direction: direction.into(),
-            setup: FlowSetup { kind: "bulk".into(), ..FlowSetup::default() },
+            setup: FlowSetup::default(),
             bytes_delivered: goodput_bps as u64,
             goodput_bps,
             transport: Transport { retransmissions, ..Transport::default() },

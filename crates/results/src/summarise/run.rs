@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use lastmile_model::outcome::{FlowOutcome, Losses, Outcome};
-use lastmile_model::{Network, Source, Transport};
+use lastmile_model::{Network, Source, Steady, Transport};
 use lastmile_tcp::Variant;
 
 use super::class::class;
 use crate::bounds::{Bound, Limits, Shape, fair};
 use crate::interval::{self, Interval};
 use crate::phases;
+use crate::schema::FlowKind;
 
 /// Intermediate results that several parts of the summary need.
 pub(super) struct Run<'a> {
@@ -34,7 +35,7 @@ pub(super) struct Run<'a> {
 #[derive(Clone, Default)]
 pub(super) struct Names {
     pub(super) direction: Arc<str>,
-    pub(super) kind: Arc<str>,
+    pub(super) kind: FlowKind,
     pub(super) class: Arc<str>,
     pub(super) tcp: Option<Arc<str>>,
     pub(super) data_path: Arc<[Arc<str>]>,
@@ -47,7 +48,7 @@ impl Names {
         let path = |path: &[usize]| path.iter().map(|link| network.links[*link].hop.name.as_str().into()).collect();
         Self {
             direction: traffic.direction.as_str().into(),
-            kind: kind(&traffic.source).into(),
+            kind: kind(&traffic.source),
             class: class(traffic.ip.dscp).into(),
             tcp: match &traffic.source {
                 Source::Bulk { sender, .. } => Some(variant_name(sender.variant).into()),
@@ -92,21 +93,22 @@ impl<'a> Run<'a> {
     }
 }
 
-fn kind(source: &Source) -> &'static str {
+fn kind(source: &Source) -> FlowKind {
     match source {
-        Source::Bulk { .. } | Source::Quic { .. } => "bulk",
-        Source::Writes { .. } => "writes",
-        Source::Poisson { .. } => "poisson",
-        Source::OnOff { .. } => "onoff",
-        Source::Constant { kind, .. } => kind,
-        Source::Web(_) => "web",
-        Source::Video(_) => "video",
-        Source::Backup(_) => "backup",
-        Source::Conference(_) => "conference",
-        Source::Game(_) => "game",
-        Source::Swarm(_) => "swarm",
-        Source::Replay(_) => "replay",
-        Source::Ping { .. } => "ping",
+        Source::Bulk { .. } | Source::Quic { .. } => FlowKind::Bulk,
+        Source::Writes { .. } => FlowKind::Writes,
+        Source::Poisson { .. } => FlowKind::Poisson,
+        Source::OnOff { .. } => FlowKind::OnOff,
+        Source::Constant { kind: Steady::Voice, .. } => FlowKind::Voice,
+        Source::Constant { kind: Steady::Blast, .. } => FlowKind::Blast,
+        Source::Web(_) => FlowKind::Web,
+        Source::Video(_) => FlowKind::Video,
+        Source::Backup(_) => FlowKind::Backup,
+        Source::Conference(_) => FlowKind::Conference,
+        Source::Game(_) => FlowKind::Game,
+        Source::Swarm(_) => FlowKind::Swarm,
+        Source::Replay(_) => FlowKind::Replay,
+        Source::Ping { .. } => FlowKind::Ping,
     }
 }
 

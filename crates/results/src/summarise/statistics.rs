@@ -1,5 +1,6 @@
 //! Distributions of delays and times.
 
+use lastmile_analysis::quantiles::nearest_rank;
 use lastmile_model::outcome::Buckets;
 use lastmile_units::Duration;
 
@@ -23,7 +24,7 @@ pub(super) fn round_trip(times: impl Iterator<Item = Duration>) -> RoundTrip {
     let mut times: Vec<Duration> = times.collect();
     times.sort_unstable();
     let (Some(min), Some(max)) = (times.first().copied(), times.last().copied()) else { return RoundTrip::default() };
-    let rank = |thousandths| rank(&times, thousandths).as_secs_f64();
+    let rank = |thousandths| nearest_rank(&times, thousandths).unwrap_or_default().as_secs_f64();
     let p999 = rank(999);
     RoundTrip {
         min: Some(min.as_secs_f64()),
@@ -57,18 +58,14 @@ fn bin_width(range: Duration) -> Duration {
 
 pub(super) fn page_response(times: &[Duration]) -> PageResponse {
     let Some(max) = times.last() else { return PageResponse::default() };
+    let rank = |thousandths| nearest_rank(times, thousandths).map(Duration::as_secs_f64);
     PageResponse {
         mean: Some(mean_s(times)),
-        p50: Some(rank(times, 500).as_secs_f64()),
-        p95: Some(rank(times, 950).as_secs_f64()),
-        p99: Some(rank(times, 990).as_secs_f64()),
+        p50: rank(500),
+        p95: rank(950),
+        p99: rank(990),
         max: Some(max.as_secs_f64()),
     }
-}
-
-/// The smallest of `sorted` times with this many thousandths of all at or below it.
-fn rank(sorted: &[Duration], thousandths: usize) -> Duration {
-    sorted[(sorted.len() * thousandths).div_ceil(1_000).max(1) - 1]
 }
 
 #[expect(clippy::cast_precision_loss, reason = "statistics only")]

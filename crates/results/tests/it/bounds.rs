@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_model::{Echo, Network, Node, OpenedBy, Source, Traffic};
+use lastmile_model::{Echo, Network, Node, OpenedBy, Source, Steady, Traffic};
 use lastmile_queueing::ack::clamp;
 use lastmile_queueing::classify::Match;
 use lastmile_queueing::line::grants::{Asks, Config as Grants, Outstanding, Requests, Slots, Span};
@@ -315,7 +315,7 @@ fn a_window_under_two_segments_is_told_to_wait_for_the_delayed_ack() {
 fn datagrams_take_their_rate_and_transfers_share_the_rest() {
     let mut network = one_download(10_000, 1_000, "ip", Spec::fifo(100), &large_windows());
     network.traffic[0].count = 3;
-    let voice = Source::Constant { interval: Duration::from_ms(4), size: ByteCount::new(500), kind: "voice" };
+    let voice = Source::Constant { interval: Duration::from_ms(4), size: ByteCount::new(500), kind: Steady::Voice };
     network.traffic.push(traffic("voice", 1, 0, voice));
     let flows = summary(&network).flows;
     assert_eq!(

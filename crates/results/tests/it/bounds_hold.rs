@@ -1,5 +1,6 @@
 //! No flow of any run exceeds its bound, over its life or in a phase.
 
+use lastmile_results::schema::FlowKind;
 use lastmile_results::{Origin, summarise};
 use lastmile_scenario::Scenario;
 use proptest::prelude::*;
@@ -208,7 +209,7 @@ proptest! {
         let within = |goodput: f64, bound: Option<f64>| bound.is_none_or(|bound| goodput <= bound * (1.0 + 1e-9));
         for flow in &summary.flows {
             prop_assert!(within(flow.goodput_bps, flow.limits.bound_bps), "{flow:#?}");
-            let needs_no_bound = &*flow.setup.kind == "web" || flow.bytes_delivered == 0;
+            let needs_no_bound = flow.setup.kind == FlowKind::Web || flow.bytes_delivered == 0;
             prop_assert!(flow.limits.bound_bps.is_some() || needs_no_bound, "{flow:#?}");
         }
         for terms in lastmile_results::amp::measure(&summary) {

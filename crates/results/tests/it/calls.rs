@@ -1,6 +1,6 @@
 //! Calls and other datagrams at their receivers.
 
-use lastmile_model::{Codec, IpFields, Listener, Network, OpenedBy, Source, Traffic};
+use lastmile_model::{Codec, IpFields, Listener, Network, OpenedBy, Source, Steady, Traffic};
 use lastmile_queueing::Match;
 use lastmile_queueing::classify::rules;
 use lastmile_queueing::meter::tbf;
@@ -17,7 +17,7 @@ use crate::run;
 
 /// G.711 in packets of 20 ms.
 fn call(dscp: u8) -> Traffic {
-    let source = Source::Constant { interval: Duration::from_ms(20), size: ByteCount::new(200), kind: "voice" };
+    let source = Source::Constant { interval: Duration::from_ms(20), size: ByteCount::new(200), kind: Steady::Voice };
     let listener = Listener { codec: Some(Codec::G711), ..Listener::default() };
     Traffic { ip: IpFields { dscp, ipv6: false }, listener, ..traffic("call", 0, 1, source) }
 }
@@ -95,7 +95,7 @@ fn a_call_alone_takes_transmission_and_propagation() {
 fn losses_are_counted_by_flow_and_come_in_runs() {
     let mut network = line(2_000, 512, "ethernet", Spec::fifo(4));
     network.duration = Duration::from_s(20);
-    let source = Source::Constant { interval: Duration::from_ms(10), size: ByteCount::new(1_262), kind: "blast" };
+    let source = Source::Constant { interval: Duration::from_ms(10), size: ByteCount::new(1_262), kind: Steady::Blast };
     let listener = Listener { buffer: Duration::from_s(1), codec: None };
     network.traffic.push(Traffic { listener, ..traffic("blast", 0, 1, source) });
     let run = run(&network);

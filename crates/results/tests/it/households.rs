@@ -1,5 +1,6 @@
 //! Results of the recommended policy, in households and over satellites.
 
+use lastmile_results::schema::FlowKind;
 use lastmile_results::{Origin, Summary, summarise};
 use lastmile_scenario::Scenario;
 
@@ -63,7 +64,7 @@ fn phases_of_applications_add_up() {
         let parts = || summary.phases.iter().flat_map(|phase| &phase.flows).filter(|part| part.name == flow.name);
         let retransmitted: u64 = parts().map(|part| part.retransmissions.expect("it has connections")).sum();
         assert_eq!(Some(retransmitted), flow.transport.retransmissions, "{}", flow.name);
-        assert!(retransmitted > 0 || &*flow.setup.kind == "web", "{}", flow.name);
+        assert!(retransmitted > 0 || flow.setup.kind == FlowKind::Web, "{}", flow.name);
         // Over the phases, each cause has a share between its least and its largest one.
         for (cause, share) in flow.limits.limited_by.iter() {
             let of_parts = || parts().map(|part| part.limited_by.iter().find(|(other, _)| *other == cause));

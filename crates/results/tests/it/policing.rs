@@ -3,7 +3,7 @@
 use lastmile_atm::contract::Peak;
 use lastmile_atm::network::Upc;
 use lastmile_atm::{Contract, LinkId};
-use lastmile_model::{Network, OpenedBy, Source};
+use lastmile_model::{Network, OpenedBy, Source, Steady};
 use lastmile_queueing::Match;
 use lastmile_queueing::meter::policer::{Action, Coming, Rule, Then};
 use lastmile_queueing::meter::{self, policer, tbf};
@@ -60,7 +60,7 @@ fn a_policer_that_drops_is_named_with_its_bucket_and_its_drops() {
     network.duration = Duration::from_s(20);
     network.traffic.push(traffic("upload", 0, 1, bulk(&tcp(), None, OpenedBy::Sender)));
     // 400 kbit/s: half of the packets exceed the rate.
-    let blast = Source::Constant { interval: Duration::from_ms(20), size: ByteCount::new(1000), kind: "blast" };
+    let blast = Source::Constant { interval: Duration::from_ms(20), size: ByteCount::new(1000), kind: Steady::Blast };
     network.traffic.push(traffic("blast", 0, 1, blast));
     let summary = run(&network).summary;
     let policed = summary.links[0].queue.drops["policed"];

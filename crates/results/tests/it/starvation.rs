@@ -94,7 +94,7 @@ fn the_upload_leaves_less_to_the_acks_than_the_line_could_take() {
 fn every_account_adds_up() {
     let summary = &STARVED.summary;
     assert!(summary.conservation.holds);
-    assert_eq!(summary.conservation.dropped, summary.conservation.dropped_by_reason.values().sum::<u64>());
+    assert_eq!(summary.conservation.bytes.dropped, summary.conservation.dropped_by_reason.values().sum::<u64>());
     for flow in &summary.flows {
         assert!(
             (flow.limits.limited_by.iter().map(|(_, share)| share).sum::<f64>() - 1.0).abs() < 1e-9,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use lastmile_linklayer::{OamShare, preset};
-use lastmile_model::{Echo, OpenedBy, Source};
+use lastmile_model::{Echo, OpenedBy, Source, Steady};
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Limit, Overflow, fifo};
@@ -272,12 +272,12 @@ fn sources_get_their_rates_and_intervals() {
     assert!(matches!(onoff.source, Source::OnOff { peak, .. } if peak == BitRate::from_kbit_per_s(400)));
     assert!(matches!(
         three.source,
-        Source::Constant { interval, kind: "blast", .. } if interval == Duration::from_ps(333_333_333_333)
+        Source::Constant { interval, kind: Steady::Blast, .. } if interval == Duration::from_ps(333_333_333_333)
     ));
     assert!(matches!(eight.source, Source::Constant { interval, .. } if interval == Duration::from_ms(100)));
     assert!(matches!(
         voice.source,
-        Source::Constant { interval, size, kind: "voice" }
+        Source::Constant { interval, size, kind: Steady::Voice }
             if interval == Duration::from_ms(20) && size == ByteCount::new(200)
     ));
     assert!(matches!(poisson.source, Source::Poisson { size, .. } if size == ByteCount::new(1500)));

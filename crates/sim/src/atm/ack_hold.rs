@@ -11,11 +11,12 @@ use std::collections::BTreeMap;
 
 use lastmile_atm::network::AbrStats;
 use lastmile_packet::Meta;
+use lastmile_queueing::Count;
 use lastmile_units::{Duration, Instant};
 
 use crate::network::route::LinkIndex;
 use lastmile_model::AckHold;
-use lastmile_model::outcome::{Amount, Waits};
+use lastmile_model::outcome::Waits;
 
 /// The ACKs held by all edge devices.
 #[derive(Default)]
@@ -78,8 +79,8 @@ impl HeldAcks {
     }
 
     /// The number and bytes of the ACKs held.
-    pub(super) fn amount(&self) -> Amount {
-        let mut amount = Amount::default();
+    pub(super) fn amount(&self) -> Count {
+        let mut amount = Count::default();
         self.acks.values().for_each(|(_, packet)| amount.add(packet));
         amount
     }

@@ -11,7 +11,7 @@ use lastmile_atm::aal5::Encapsulation;
 use lastmile_atm::discard::CellDrop;
 use lastmile_atm::{Clp, Departure, Fate, LinkId, Queues, VcId, VcSpec, VpId};
 use lastmile_packet::Meta;
-use lastmile_queueing::DropReason;
+use lastmile_queueing::{Count, DropReason};
 use lastmile_units::Instant;
 
 use super::ack_hold::{HeldAcks, VcHold};
@@ -20,7 +20,7 @@ use super::edges::Edges;
 use crate::engine::Handle;
 use crate::network::route::LinkIndex;
 use lastmile_model::BuildError;
-use lastmile_model::outcome::{Amount, AtmOutcome, CellDelays, VcOutcome, Waits};
+use lastmile_model::outcome::{AtmOutcome, CellDelays, VcOutcome, Waits};
 use lastmile_model::{AckHold, Atm, Circuit, Network};
 
 /// The links that carry cells, and the packets on them.
@@ -46,7 +46,7 @@ pub(crate) struct Cells {
     pub(crate) wake: Option<Handle>,
     /// Departures that are not yet handled.
     pub(crate) departures: Vec<Departure>,
-    pub(crate) dropped: Amount,
+    pub(crate) dropped: Count,
 }
 
 /// The last link of a virtual channel, and the node behind it.
@@ -96,7 +96,7 @@ struct Frame {
 struct Frames {
     slots: Vec<Frame>,
     free: Vec<u32>,
-    inside: Amount,
+    inside: Count,
 }
 
 impl Frames {
@@ -177,7 +177,7 @@ impl Cells {
             vps: atm.network.vp_ids().collect(),
             wake: None,
             departures: Vec::new(),
-            dropped: Amount::default(),
+            dropped: Count::default(),
         })
     }
 
@@ -247,7 +247,7 @@ impl Cells {
     }
 
     /// The ACKs held.
-    pub(crate) fn held(&self) -> Amount {
+    pub(crate) fn held(&self) -> Count {
         self.held.amount()
     }
 
@@ -302,7 +302,7 @@ impl Cells {
     }
 
     /// The packets in transit as cells.
-    pub(crate) fn inside(&self) -> Amount {
+    pub(crate) fn inside(&self) -> Count {
         self.frames.inside
     }
 

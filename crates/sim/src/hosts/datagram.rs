@@ -137,6 +137,8 @@ impl Datagrams {
 
 #[cfg(test)]
 mod tests {
+    use lastmile_model::Steady;
+
     use super::*;
 
     const SIZE: ByteCount = ByteCount::new(1000);
@@ -151,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_constant_source_sends_at_equal_intervals_from_its_start() {
-        let source = Source::Constant { interval: Duration::from_ms(20), size: SIZE, kind: "voice" };
+        let source = Source::Constant { interval: Duration::from_ms(20), size: SIZE, kind: Steady::Voice };
         assert_eq!(times(&source, 3), [0, 20, 40].map(Duration::from_ms));
     }
 

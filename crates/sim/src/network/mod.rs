@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use lastmile_packet::{FlowDirectory, FlowId, Meta};
+use lastmile_queueing::Count;
 use lastmile_units::Instant;
 
 use crate::atm::Cells;
 use crate::engine::event::{Event, Token};
 use crate::engine::{Handle, Wheel};
 use crate::record::delays::Delays;
-use lastmile_model::outcome::{Amount, Conservation};
+use lastmile_model::outcome::Conservation;
 use lastmile_model::{BuildError, Directory, Network, Observer, Passage};
 
 mod cell_links;
@@ -37,8 +38,8 @@ pub(crate) struct Net {
     /// The flow number of the first opened connection.
     pub(crate) first_opened: u32,
     pub(crate) capture: Option<Box<dyn Observer<Meta>>>,
-    pub(crate) sent: Amount,
-    pub(crate) delivered: Amount,
+    pub(crate) sent: Count,
+    pub(crate) delivered: Count,
     /// The links that carry cells.
     pub(crate) cells: Option<Box<Cells>>,
     pub(crate) losses: LossCounts,
@@ -68,8 +69,8 @@ impl Net {
             declared: 0,
             first_opened: 0,
             capture,
-            sent: Amount::default(),
-            delivered: Amount::default(),
+            sent: Count::default(),
+            delivered: Count::default(),
             cells,
             losses: LossCounts::default(),
             delays: Delays::new(network),
@@ -172,31 +173,20 @@ impl Net {
     pub(crate) fn conservation(&self) -> Conservation {
         let mut sums = Conservation { sent: self.sent, delivered: self.delivered, ..Conservation::default() };
         for link in &self.links {
-            for dropped in &link.line.stats().dropped {
-                sums.dropped.packets += dropped.packets;
-                sums.dropped.bytes += dropped.bytes;
-            }
-            let created = link.line.stats().created;
-            sums.created.packets += created.packets;
-            sums.created.bytes += created.bytes;
+            link.line.stats().dropped.iter().for_each(|dropped| sums.dropped += *dropped);
+            sums.created += link.line.stats().created;
             link.line.queue().counters(&mut |counter| match counter.name {
                 "grown_bytes" => sums.created.bytes += counter.value,
                 "shrunk_bytes" => sums.dropped.bytes += counter.value,
                 _ => {}
             });
-            let backlog = link.line.backlog();
-            sums.queued.packets += backlog.packets.as_u64();
-            sums.queued.bytes += backlog.bytes.as_u64();
-            let in_flight = link.line.in_flight();
-            sums.in_flight.packets += in_flight.packets;
-            sums.in_flight.bytes += in_flight.bytes;
+            sums.queued += link.line.backlog().into();
+            sums.in_flight += link.line.in_flight();
         }
         if let Some(cells) = &self.cells {
-            let amounts = [cells.dropped, cells.inside(), cells.held()];
-            for (sum, amount) in [&mut sums.dropped, &mut sums.in_flight, &mut sums.queued].into_iter().zip(amounts) {
-                sum.packets += amount.packets;
-                sum.bytes += amount.bytes;
-            }
+            sums.dropped += cells.dropped;
+            sums.in_flight += cells.inside();
+            sums.queued += cells.held();
         }
         sums
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use lastmile_model::{BuildError, Echo, IpFields, Observer, OpenedBy, Passage, Source, Traffic};
+use lastmile_model::{BuildError, Echo, IpFields, Observer, OpenedBy, Passage, Source, Steady, Traffic};
 use lastmile_packet::Meta;
 use lastmile_sim::{Simulation, run};
 use lastmile_tcp::Config;
@@ -35,7 +35,8 @@ fn packets(traffic: Traffic, ipv6: bool) -> BTreeSet<(bool, u8, u16)> {
 /// A size that the traffic states is that of the whole packet, so that IPv6 leaves less for the payload.
 #[test]
 fn datagrams_of_ipv6_have_headers_of_48_bytes_within_their_size() {
-    let constant = || Source::Constant { interval: Duration::from_ms(20), size: ByteCount::new(200), kind: "voice" };
+    let constant =
+        || Source::Constant { interval: Duration::from_ms(20), size: ByteCount::new(200), kind: Steady::Voice };
     let ping = || Source::Ping { interval: Duration::from_ms(20), size: ByteCount::new(104), echo: Echo::Icmp };
     assert_eq!(packets(build::traffic("call", 0, 1, constant()), false), BTreeSet::from([(false, 28, 200)]));
     assert_eq!(packets(build::traffic("call", 0, 1, constant()), true), BTreeSet::from([(true, 48, 200)]));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lastmile_model::BuildError;
 use lastmile_model::outcome::{FlowOutcome, Outcome};
-use lastmile_model::{Echo, Game, Network, OpenedBy, Source, Traffic};
+use lastmile_model::{Echo, Game, Network, OpenedBy, Source, Steady, Traffic};
 use lastmile_queueing::line::impairments::{Chance, Impairments};
 use lastmile_sim::run;
 use lastmile_tcp::Config;
@@ -26,7 +26,7 @@ fn offered(source: Source, duration: Duration) -> f64 {
 
 #[test]
 fn a_constant_source_sends_at_its_interval() {
-    let voice = Source::Constant { interval: Duration::from_ms(20), size: ByteCount::new(200), kind: "voice" };
+    let voice = Source::Constant { interval: Duration::from_ms(20), size: ByteCount::new(200), kind: Steady::Voice };
     // 50 packets a second of 1600 bits, and the one at the end of the run.
     assert_eq!(offered(voice, Duration::from_s(10)), 80_160.0);
 }
@@ -52,7 +52,7 @@ fn an_on_off_source_has_its_mean_rate() {
 #[test]
 fn a_source_stops_at_its_stop_time() {
     let mut network = build::line(1_000, 1_000, "ip", Duration::from_ms(1));
-    let voice = Source::Constant { interval: Duration::from_ms(20), size: ByteCount::new(200), kind: "voice" };
+    let voice = Source::Constant { interval: Duration::from_ms(20), size: ByteCount::new(200), kind: Steady::Voice };
     let mut traffic = build::traffic("voice", 0, 1, voice);
     traffic.start = build::at_ms(1_000);
     traffic.stop = Some(build::at_ms(2_000));
@@ -139,7 +139,8 @@ fn over_a_poor_line(duplicate: u32, sources: Vec<(usize, Source)>) -> Outcome {
 #[test]
 fn a_copy_of_a_datagram_does_not_count() {
     let results = |duplicate| {
-        let voice = Source::Constant { interval: Duration::from_ms(20), size: ByteCount::new(200), kind: "voice" };
+        let voice =
+            Source::Constant { interval: Duration::from_ms(20), size: ByteCount::new(200), kind: Steady::Voice };
         let conference = Source::Conference(Arc::new(conference()));
         let (commands, updates) = (datagrams(40, 0, 100, 0), datagrams(50, 0, 200, 0));
         let game = Source::Game(Arc::new(Game { commands, updates, limit: Duration::from_ms(100) }));

@@ -1,6 +1,6 @@
 //! Times are exact: a packet takes its wire time, its propagation and its processing, to the picosecond.
 
-use lastmile_model::{Echo, Source};
+use lastmile_model::{Echo, Source, Steady};
 use lastmile_queueing::line::impairments::{Chance, Reorder};
 use lastmile_sim::run;
 use lastmile_units::{ByteCount, Duration, Ratio};
@@ -50,7 +50,7 @@ fn a_ping_over_udp_departs_between_those_over_icmp() {
 fn a_million_back_to_back_cells_end_on_time() {
     let mut network = build::line(149_760, 149_760, "ipoa-vcmux", Duration::ZERO);
     // 40 bytes and 8 of AAL5 are one cell. The source is a little faster than the line, so the line is never idle.
-    let blast = Source::Constant { interval: Duration::from_ns(2_831), size: ByteCount::new(40), kind: "blast" };
+    let blast = Source::Constant { interval: Duration::from_ns(2_831), size: ByteCount::new(40), kind: Steady::Blast };
     network.traffic.push(build::traffic("blast", 1, 0, blast));
     network.duration = Duration::from_ms(2_900);
     let mut simulation = lastmile_sim::Simulation::new(&network, None).unwrap();
@@ -69,7 +69,7 @@ fn bits_count_when_they_depart() {
     let mut network = build::line(1, 1, "ip", Duration::ZERO);
     network.duration = Duration::from_s(3);
     network.record.interval = Some(Duration::from_s(1));
-    let blast = Source::Constant { interval: Duration::from_ms(100), size: ByteCount::new(1500), kind: "blast" };
+    let blast = Source::Constant { interval: Duration::from_ms(100), size: ByteCount::new(1500), kind: Steady::Blast };
     network.traffic.push(build::traffic("blast", 0, 1, blast));
     let outcome = run(&network).unwrap();
     let rates: Vec<f64> = outcome
@@ -91,7 +91,7 @@ fn datagrams_are_measured_however_late_they_come() {
     let chance = Chance::independent(Ratio::from_percent(10).unwrap());
     network.links[1].hop.line.impairments.reorder = Some(Reorder::Overtaking { chance, gap: 1 });
     let (interval, size) = (Duration::from_us(125), ByteCount::new(1500));
-    let source = Source::Constant { interval, size, kind: "blast" };
+    let source = Source::Constant { interval, size, kind: Steady::Blast };
     network.traffic.push(build::traffic("datagrams", 1, 0, source));
     let outcome = run(&network).unwrap();
     let flow = &outcome.flows[0];

@@ -1,7 +1,7 @@
 //! The run's own counters, compared with those of a capture.
 
 use lastmile_results::Summary;
-use lastmile_results::schema::Flow;
+use lastmile_results::schema::{Flow, FlowKind};
 use serde::Serialize;
 
 use super::connection::Row;
@@ -42,7 +42,7 @@ impl RunCounters {
                 directions.push(&flow.direction);
             }
         }
-        let is_opened_by_both = flows.iter().any(|flow| &*flow.setup.kind == "swarm")
+        let is_opened_by_both = flows.iter().any(|flow| flow.setup.kind == FlowKind::Swarm)
             || rows.iter().any(|row| !directions.contains(&row.direction));
         if is_opened_by_both && !directions.is_empty() && !rows.is_empty() {
             directions = vec![BOTH];
@@ -129,9 +129,9 @@ mod tests {
         [Row::new(number, &connection, "up", &connection.up), Row::new(number, &connection, "down", &connection.down)]
     }
 
-    fn flow(kind: &str, direction: &str, retransmissions: u64) -> Flow {
+    fn flow(kind: FlowKind, direction: &str, retransmissions: u64) -> Flow {
         let transport = Transport { timeouts: Some(0), retransmissions: Some(retransmissions), ..Transport::default() };
-        let setup = FlowSetup { kind: kind.into(), tcp: Some("cubic".into()), ..FlowSetup::default() };
+        let setup = FlowSetup { kind, tcp: Some("cubic".into()), ..FlowSetup::default() };
         Flow { direction: direction.into(), setup, transport, ..Flow::default() }
     }
 
@@ -146,23 +146,23 @@ mod tests {
     fn requests_are_not_compared() {
         let rows: Vec<Row> =
             [rows(1, [(3_500, 5), (1_000_000, 16)]), rows(2, [(500_000, 70), (0, 0)])].into_iter().flatten().collect();
-        let compared = retransmissions(vec![flow("video", "down", 16), flow("bulk", "up", 70)], &rows);
+        let compared = retransmissions(vec![flow(FlowKind::Video, "down", 16), flow(FlowKind::Bulk, "up", 70)], &rows);
         assert_eq!(compared, [("down".into(), Some(16), Some(16)), ("up".into(), Some(70), Some(70))]);
     }
 
     /// Both ends of a swarm open connections, and each sends on its own: the capture has one direction.
     #[test]
     fn directions_that_differ_are_compared_together() {
-        for kind in ["swarm", "bulk"] {
+        for kind in [FlowKind::Swarm, FlowKind::Bulk] {
             let rows: Vec<Row> = [rows(1, [(800_000, 1_130), (60, 0)]), rows(2, [(300_000, 393), (60, 0)])]
                 .into_iter()
                 .flatten()
                 .collect();
             let flows = match kind {
-                "swarm" => vec![flow(kind, "down", 1_134), flow(kind, "up", 398)],
+                FlowKind::Swarm => vec![flow(kind, "down", 1_134), flow(kind, "up", 398)],
                 _ => vec![flow(kind, "down", 1_532)],
             };
-            assert_eq!(retransmissions(flows, &rows), [("both".into(), Some(1_532), Some(1_523))], "{kind}");
+            assert_eq!(retransmissions(flows, &rows), [("both".into(), Some(1_532), Some(1_523))], "{kind:?}");
         }
     }
 }

@@ -2,7 +2,7 @@
 //! of an application.
 
 use lastmile_results::noticed::{Noticed, noticed};
-use lastmile_results::schema::{Phase, PhaseFlow};
+use lastmile_results::schema::{FlowKind, Phase, PhaseFlow};
 use lastmile_results::{Run, in_words};
 use lastmile_text::table::wrap;
 use lastmile_units::BitRate;
@@ -10,7 +10,8 @@ use lastmile_units::BitRate;
 /// Smaller factors between runs count as random.
 const WORTH_TELLING: f64 = 1.2;
 /// Kinds of flows that people notice.
-const APPLICATIONS: [&str; 5] = ["web", "video", "backup", "conference", "game"];
+const APPLICATIONS: [FlowKind; 5] =
+    [FlowKind::Web, FlowKind::Video, FlowKind::Backup, FlowKind::Conference, FlowKind::Game];
 /// Smaller differences of a time bother nobody.
 const NOTICEABLE_S: f64 = 0.02;
 
@@ -61,7 +62,7 @@ fn largest<'a>(runs: &[&'a Run], measured: &[&str]) -> Option<(&'a Phase, &'a st
     // Phases say what people notice of applications, which is compared apart.
     let of_people = |name: &str| {
         let flow = first.summary.flows.iter().find(|flow| flow.name == name);
-        flow.is_some_and(|flow| APPLICATIONS.contains(&&*flow.setup.kind))
+        flow.is_some_and(|flow| APPLICATIONS.contains(&flow.setup.kind))
     };
     let named = named.filter(|(_, flow)| !flow.explanation.is_empty() && !of_people(&flow.name));
     let spread = named.filter_map(|(phase, flow)| {

@@ -35,7 +35,7 @@ pub(in crate::commands) struct Waited {
 
 impl Waited {
     pub(in crate::commands) fn of(before: Option<&WaitCounts>, now: &WaitCounts) -> Self {
-        let waits = now.since(before);
+        let waits = before.map_or_else(|| now.clone(), |before| now.since(before));
         #[expect(clippy::cast_precision_loss, reason = "for the eye only")]
         let quantile = |q: f64| (!waits.is_empty()).then(|| waits.value_at_quantile(q) as f64 / 1e9);
         Self { p50: quantile(0.5), p99: quantile(0.99) }
@@ -122,9 +122,7 @@ impl Interval<'_> {
 
     /// True for a hop that has dropped packets, or let one wait for [`NOTABLE`], so far.
     pub(in crate::commands) fn has_mattered(&self) -> bool {
-        let waited = self.now.waited.since(None);
-        let longest = Duration::from_ns(if waited.is_empty() { 0 } else { waited.value_at_quantile(1.0) });
-        longest >= NOTABLE || packets(&self.now.line.dropped, |_| true) > 0
+        Duration::from_ns(self.now.waited.max()) >= NOTABLE || packets(&self.now.line.dropped, |_| true) > 0
     }
 
     /// Drops so far by reason: `17 tail, 3 aqm`.

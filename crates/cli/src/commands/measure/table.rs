@@ -224,23 +224,14 @@ mod tests {
     #[test]
     fn a_phase_has_the_congestion_control_of_its_senders() {
         let throughput = |congestion: &str| Throughput {
-            bytes: 1,
-            streams: 1,
             congestion: (!congestion.is_empty()).then(|| congestion.to_owned()),
-            goodput_bps: Estimate { value: 1e6, low: 1e6, high: 1e6 },
-            ramp_included: false,
-            samples: Vec::new(),
+            ..Throughput::default()
         };
         let phase = |load, [down, up]: [Option<&str>; 2]| Phase {
             load,
-            start_s: 0.0,
-            duration_s: 10.0,
-            ramp_s: 0.0,
             download: down.map(throughput),
             upload: up.map(throughput),
-            probes: Vec::new(),
-            datagrams: Vec::new(),
-            responsiveness: None,
+            ..Phase::default()
         };
         let cases = [
             ([None, None], "–"),

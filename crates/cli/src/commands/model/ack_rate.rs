@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::numbers::{factor, rate};
 use super::packets::{Acks, Packets};
-use crate::failure::{Exit, Failure, Result};
+use crate::failure::{Failure, Result};
 use crate::printer::Printer;
 
 /// Rate of a download's ACKs, and the upstream rate to reserve for them
@@ -74,13 +74,7 @@ struct Row {
 }
 
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
-    let document = compute(arguments)?;
-    if arguments.json {
-        printer.json(&document)?;
-    } else {
-        print(&document, printer)?;
-    }
-    Ok(Exit::Done)
+    printer.either(arguments.json, &compute(arguments)?, print)
 }
 
 fn compute(arguments: &Arguments) -> Result<Document> {

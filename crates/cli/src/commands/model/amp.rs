@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::numbers::{decimal, rate};
 use super::packets::{Acks, Packets};
-use crate::failure::{Exit, Failure, Result};
+use crate::failure::{Failure, Result};
 use crate::printer::Printer;
 
 /// The AMP bound: throughput is at most min(F, A*M*P)
@@ -122,23 +122,11 @@ struct RunDocument {
 
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     if let Some(path) = &arguments.run {
-        let document = of_run(path)?;
-        if arguments.json {
-            printer.json(&document)?;
-        } else {
-            print_run(&document, printer)?;
-        }
-        return Ok(Exit::Done);
+        return printer.either(arguments.json, &of_run(path)?, print_run);
     }
     let document = compute(arguments)?;
-    if arguments.json {
-        printer.json(&document)?;
-    } else if document.share_down.is_some() {
-        print_two_way(&document, printer)?;
-    } else {
-        print_one_way(&document, printer)?;
-    }
-    Ok(Exit::Done)
+    let print = if document.share_down.is_some() { print_two_way } else { print_one_way };
+    printer.either(arguments.json, &document, print)
 }
 
 fn compute(arguments: &Arguments) -> Result<Document> {

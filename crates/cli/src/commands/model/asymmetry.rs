@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::numbers::{factor, rate};
 use super::packets::{Acks, Packets};
-use crate::failure::{Exit, Failure, Result};
+use crate::failure::{Failure, Result};
 use crate::printer::Printer;
 
 /// Normalised asymmetry k, with and without each encapsulation
@@ -82,13 +82,7 @@ struct Row {
 }
 
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
-    let document = compute(arguments)?;
-    if arguments.json {
-        printer.json(&document)?;
-    } else {
-        print(&document, printer)?;
-    }
-    Ok(Exit::Done)
+    printer.either(arguments.json, &compute(arguments)?, print)
 }
 
 fn compute(arguments: &Arguments) -> Result<Document> {

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::numbers::rate;
 use super::packets::Packets;
-use crate::failure::{Exit, Failure, Result};
+use crate::failure::{Failure, Result};
 use crate::printer::Printer;
 
 /// Delay bound of a packet of the highest priority: baseline plus the packets ahead of it
@@ -102,12 +102,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         packets_ahead: arguments.ahead,
         rows,
     };
-    if arguments.json {
-        printer.json(&document)?;
-    } else {
-        print(&document, printer)?;
-    }
-    Ok(Exit::Done)
+    printer.either(arguments.json, &document, print)
 }
 
 fn print(document: &Document, printer: &mut Printer) -> Result<()> {

@@ -5,15 +5,11 @@
 
 use lastmile_live::control::{Asker, Request, Verb};
 use lastmile_live::http::Pages;
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::ConstCounter;
-use prometheus_client::metrics::gauge::ConstGauge;
-use prometheus_client::registry::Registry;
 
 use super::super::control::{self, Answer};
 use super::super::counters::Spread;
+use super::super::exposition::{self, Labels, Value};
 use super::status::{Direction, Status};
 
 /// Builds the page from the operator's report.
@@ -21,12 +17,12 @@ use super::status::{Direction, Status};
 pub(super) struct Metrics(pub(super) Asker);
 
 impl Pages for Metrics {
-    const CONTENT_TYPE: &'static str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    const CONTENT_TYPE: &'static str = exposition::CONTENT_TYPE;
 
     async fn page(&self) -> Result<String, String> {
         let answer = self.0.ask(Request::from(Verb::Status).to_string()).await.ok_or("it is ending")?;
         match Answer::<Status>::read(&answer) {
-            Ok(Answer::Status(status)) => exposition(*status).map_err(|error| error.to_string()),
+            Ok(Answer::Status(status)) => exposition(&status).map_err(|error| error.to_string()),
             Ok(Answer::Failed { error }) => Err(error),
             Ok(Answer::Done { .. }) => Err("no status".to_owned()),
             Err(failure) => Err(control::words(&failure)),
@@ -35,80 +31,48 @@ impl Pages for Metrics {
 }
 
 /// The whole text.
-fn exposition(status: Status) -> Result<String, std::fmt::Error> {
-    let mut registry = Registry::with_prefix("lastmile_shape");
-    registry.register_collector(Box::new(Page(status)));
-    let mut out = String::new();
-    text::encode(&mut out, &registry)?;
-    Ok(out)
+fn exposition(status: &Status) -> Result<String, std::fmt::Error> {
+    let reloads = [("done", status.reloads.done), ("refused", status.reloads.failed)];
+    let reloads = reloads.map(|(result, count)| (vec![("result", result.to_owned())], Value::Number(count)));
+    let mut all: Vec<exposition::Family> = vec![
+        (
+            "uptime_seconds",
+            "Since packets are carried",
+            MetricType::Gauge,
+            vec![(vec![], Value::Seconds(status.uptime_s))],
+        ),
+        ("reloads", "Policies read again", MetricType::Counter, reloads.into()),
+    ];
+    all.extend(families().map(|(name, help, kind, of)| (name, help, kind, both(status, of, Value::Number))));
+    all.extend(spreads().map(|(name, help, of)| (name, help, MetricType::Histogram, both(status, of, times))));
+    exposition::exposition("lastmile_shape", all)
 }
 
-#[derive(Debug)]
-struct Page(Status);
-
-type Labels<'a> = Vec<(&'static str, &'a str)>;
-
-/// The samples of one direction: further labels, and a number.
-type Samples<'a> = Vec<(Labels<'a>, u64)>;
-
-impl Collector for Page {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
-        let Self(status) = self;
-        let uptime =
-            encoder.encode_descriptor("uptime_seconds", "Since packets are carried", None, MetricType::Gauge)?;
-        ConstGauge::new(status.uptime_s).encode(uptime)?;
-        let reloads = [("done", status.reloads.done), ("refused", status.reloads.failed)];
-        let mut family = encoder.encode_descriptor("reloads", "Policies read again", None, MetricType::Counter)?;
-        for (result, count) in reloads {
-            sample(&mut family, &vec![("result", result)], count, MetricType::Counter)?;
-        }
-        for (name, help, kind, of) in families() {
-            let mut family = encoder.encode_descriptor(name, help, None, kind)?;
-            for (direction, told) in [("up", &status.up), ("down", &status.down)] {
-                for (labels, count) in of(told) {
-                    let labels = [("direction", direction)].into_iter().chain(labels).collect();
-                    sample(&mut family, &labels, count, kind)?;
-                }
-            }
-        }
-        for (name, help, of) in spreads() {
-            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
-            for (direction, told) in [("up", &status.up), ("down", &status.down)] {
-                for (labels, spread) in of(told) {
-                    let labels: Labels<'_> = [("direction", direction)].into_iter().chain(labels).collect();
-                    histogram(&mut family, &labels, spread)?;
-                }
-            }
-        }
-        Ok(())
-    }
+/// The samples of both directions.
+fn both<'a, T>(
+    status: &'a Status,
+    of: fn(&'a Direction) -> Vec<(Further<'a>, T)>,
+    value: fn(T) -> Value,
+) -> Vec<(Labels, Value)> {
+    let directions = [("up", &status.up), ("down", &status.down)].into_iter();
+    let samples = directions.flat_map(|(name, told)| of(told).into_iter().map(move |sample| (name, sample)));
+    let labelled = |(direction, (labels, told)): (&str, (Further<'a>, T))| {
+        let labels = [("direction", direction)].into_iter().chain(labels);
+        (labels.map(|(name, value)| (name, value.to_owned())).collect(), value(told))
+    };
+    samples.map(labelled).collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "statistics only")]
-fn histogram(family: &mut MetricEncoder<'_>, labels: &Labels<'_>, spread: &Spread) -> Result<(), std::fmt::Error> {
+fn times(spread: &Spread) -> Value {
     let count = spread.delay.count;
-    let beyond = count - spread.up_to.iter().map(|(_, count)| count).sum::<u64>().min(count);
-    // The encoder adds the counts up.
-    let buckets: Vec<(f64, u64)> = spread.up_to.iter().copied().chain([(f64::INFINITY, beyond)]).collect();
-    let sum = spread.delay.mean.unwrap_or(0.0) * count as f64;
-    family.encode_family(labels)?.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)
+    Value::Times { sum_s: spread.delay.mean.unwrap_or(0.0) * count as f64, count, up_to: spread.up_to.clone() }
 }
 
-fn sample(
-    family: &mut MetricEncoder<'_>,
-    labels: &Labels<'_>,
-    count: u64,
-    kind: MetricType,
-) -> Result<(), std::fmt::Error> {
-    let encoder = family.encode_family(labels)?;
-    match kind {
-        MetricType::Counter => ConstCounter::new(count).encode(encoder),
-        // Backlogs, which always fit a signed number.
-        _ => ConstGauge::new(i64::try_from(count).unwrap_or(i64::MAX)).encode(encoder),
-    }
-}
+/// Labels beside the direction.
+type Further<'a> = Vec<(&'static str, &'a str)>;
 
-type Told<'a> = Vec<(Labels<'a>, &'a Spread)>;
+type Told<'a> = Vec<(Further<'a>, &'a Spread)>;
 
 type Distribution = (&'static str, &'static str, fn(&Direction) -> Told<'_>);
 
@@ -122,6 +86,9 @@ fn spreads() -> [Distribution; 4] {
         ("lateness_seconds", "From when a packet was due to when it was sent", |d| vec![(vec![], &d.lateness_s)]),
     ]
 }
+
+/// The samples of one direction: further labels, and a number.
+type Samples<'a> = Vec<(Further<'a>, u64)>;
 
 type Family = (&'static str, &'static str, MetricType, fn(&Direction) -> Samples<'_>);
 

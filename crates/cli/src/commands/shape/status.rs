@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use hdrhistogram::Histogram;
 use lastmile_linklayer::LinkLayer;
 use lastmile_live::bump::{DirectionReport, HopReport};
 use lastmile_live::shape::sandbox::GivenUp;
@@ -342,9 +341,6 @@ impl ClassStatus {
             }
             let queued = hop.class_backlogs.iter().find(|(number, _)| Some(*number) == own);
             let waited = hop.class_waited.get(index);
-            let recorded = |waits: &Histogram<u64>| {
-                waits.iter_recorded().map(|value| (value.value_iterated_to(), value.count_at_value())).collect()
-            };
             Self {
                 name: class.name.clone(),
                 priority: class.priority,
@@ -359,7 +355,8 @@ impl ClassStatus {
                 queued: queued.map(|(_, backlog)| (*backlog).into()).unwrap_or_default(),
                 overlimits: of(&|rest, name| rest.is_empty() && name == "overlimits"),
                 waited_s: waited.map(Spread::of).unwrap_or_default(),
-                waits_ns: waited.map(recorded).unwrap_or_default(),
+                // Two digits: a watcher asks each second.
+                waits_ns: waited.map(|waits| waits.to::<7>().ends().collect()).unwrap_or_default(),
             }
         };
         classes.iter().enumerate().map(status).collect()

@@ -7,12 +7,9 @@ use lastmile_live::http::Pages;
 use lastmile_watch::delays::Delays;
 use lastmile_watch::recorder::Seen;
 use lastmile_watch::sample::{Path, QueueName};
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::ConstCounter;
-use prometheus_client::metrics::gauge::ConstGauge;
-use prometheus_client::registry::Registry;
+
+use super::super::exposition::{self, Labels, Value};
 
 /// Bounds of round-trip times and waits in milliseconds: from those of a LAN to those of a full modem.
 const BOUNDS_MS: [u32; 16] = [1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000, 2000, 5000];
@@ -22,27 +19,28 @@ const BOUNDS_MS: [u32; 16] = [1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 5
 pub(super) struct Metrics(pub(super) Arc<Mutex<Seen>>);
 
 impl Pages for Metrics {
-    const CONTENT_TYPE: &'static str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    const CONTENT_TYPE: &'static str = exposition::CONTENT_TYPE;
 
     async fn page(&self) -> Result<String, String> {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        exposition(seen).map_err(|error| error.to_string())
+        exposition(&seen).map_err(|error| error.to_string())
     }
 }
 
 /// The whole text.
-fn exposition(seen: Seen) -> Result<String, Error> {
-    let mut registry = Registry::with_prefix("lastmile_watch");
-    registry.register_collector(Box::new(Page(seen)));
-    let mut out = String::new();
-    text::encode(&mut out, &registry)?;
-    Ok(out)
+fn exposition(seen: &Seen) -> Result<String, Error> {
+    let numbers = |of: fn(&Seen) -> Vec<(Labels, u64)>| {
+        of(seen).into_iter().map(|(labels, count)| (labels, Value::Number(count))).collect()
+    };
+    let mut all: Vec<exposition::Family> =
+        families().into_iter().map(|(name, help, kind, of)| (name, help, kind, numbers(of))).collect();
+    let pings = seen.paths.iter().map(|(path, (_, rtts))| (of_path(path), times(rtts)));
+    all.push(("ping_seconds", "Round-trip times", MetricType::Histogram, pings.collect()));
+    let waits = seen.queues.iter().filter(|(_, counts)| !counts.waits.is_empty());
+    let waits = waits.map(|(queue, counts)| (of_queue(queue), times(&counts.waits))).collect();
+    all.push(("queue_wait_seconds", "From arrival to the start of transmission", MetricType::Histogram, waits));
+    exposition::exposition("lastmile_watch", all)
 }
-
-#[derive(Debug)]
-struct Page(Seen);
-
-type Labels = Vec<(&'static str, String)>;
 
 fn of_path(path: &Path) -> Labels {
     vec![("target", path.target.clone()), ("code_point", path.code_point.to_string())]
@@ -110,58 +108,15 @@ fn families() -> [Family; 16] {
     ]
 }
 
-impl Collector for Page {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), Error> {
-        let Self(seen) = self;
-        for (name, help, kind, of) in families() {
-            let mut family = encoder.encode_descriptor(name, help, None, kind)?;
-            match &of(seen)[..] {
-                // A number without labels is no family.
-                [(labels, count)] if labels.is_empty() => encode(*count, kind, family)?,
-                many => {
-                    for (labels, count) in many {
-                        encode(*count, kind, family.encode_family(labels)?)?;
-                    }
-                }
-            }
-        }
-        let pings = seen.paths.iter().map(|(path, (_, rtts))| (of_path(path), rtts));
-        histograms(&mut encoder, "ping_seconds", "Round-trip times", pings)?;
-        let waits = seen.queues.iter().filter(|(_, counts)| !counts.waits.is_empty());
-        let waits = waits.map(|(queue, counts)| (of_queue(queue), &counts.waits));
-        histograms(&mut encoder, "queue_wait_seconds", "From arrival to the start of transmission", waits)
-    }
-}
-
-fn encode(count: u64, kind: MetricType, to: MetricEncoder<'_>) -> Result<(), Error> {
-    match kind {
-        MetricType::Counter => ConstCounter::new(count).encode(to),
-        _ => ConstGauge::new(i64::try_from(count).unwrap_or(i64::MAX)).encode(to),
-    }
-}
-
 #[expect(clippy::cast_precision_loss, reason = "statistics only")]
-fn histograms<'a>(
-    encoder: &mut DescriptorEncoder<'_>,
-    name: &str,
-    help: &str,
-    of: impl Iterator<Item = (Labels, &'a Delays)>,
-) -> Result<(), Error> {
-    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
-    for (labels, delays) in of {
-        let mut below = 0;
-        let mut buckets: Vec<(f64, u64)> = Vec::new();
-        for ms in BOUNDS_MS {
-            let count = delays.count_up_to(u64::from(ms) * 1_000_000);
-            buckets.push((f64::from(ms) / 1e3, count - below));
-            below = count;
-        }
-        // The encoder adds the counts up.
-        buckets.push((f64::INFINITY, delays.count() - below));
-        let sum = delays.sum_ns() as f64 / 1e9;
-        family.encode_family(&labels)?.encode_histogram::<NoLabelSet>(sum, delays.count(), &buckets, None)?;
-    }
-    Ok(())
+fn times(delays: &Delays) -> Value {
+    let mut below = 0;
+    let bound = |ms: u32| {
+        let count = delays.count_up_to(u64::from(ms) * 1_000_000);
+        (f64::from(ms) / 1e3, count - std::mem::replace(&mut below, count))
+    };
+    let up_to = BOUNDS_MS.map(bound).into();
+    Value::Times { sum_s: delays.sum_ns() as f64 / 1e9, count: delays.count(), up_to }
 }
 
 #[cfg(test)]
@@ -195,7 +150,7 @@ mod tests {
 
     #[test]
     fn counts_and_delays_are_exported() {
-        let page = exposition(seen()).unwrap();
+        let page = exposition(&seen()).unwrap();
         for line in [
             "lastmile_watch_pings_total{target=\"gateway\",code_point=\"46\"} 4\n",
             "lastmile_watch_pings_lost_total{target=\"gateway\",code_point=\"46\"} 1\n",
@@ -232,7 +187,7 @@ mod tests {
 
     #[test]
     fn every_metric_of_the_dashboard_is_exported() {
-        let page = exposition(seen()).unwrap();
+        let page = exposition(&seen()).unwrap();
         let samples = page.lines().filter(|line| !line.starts_with('#'));
         let exported: BTreeSet<&str> = samples.filter_map(|line| line.split(['{', ' ']).next()).collect();
         let labels: BTreeSet<&str> =

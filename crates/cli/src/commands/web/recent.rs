@@ -39,7 +39,7 @@ impl Seconds {
 /// The 99th percentile of the delays between two moments; `None` without any.
 #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "for the eye only")]
 fn p99_s(before: &WaitCounts, now: &WaitCounts) -> Option<f32> {
-    let waits = now.since(Some(before));
+    let waits = now.since(before);
     (!waits.is_empty()).then(|| (waits.value_at_quantile(0.99) as f64 / 1e9) as f32)
 }
 

@@ -147,7 +147,7 @@ struct Delay {
 
 impl Delay {
     fn of(now: &WaitCounts, before: &WaitCounts) -> Self {
-        let waits = now.since(Some(before));
+        let waits = now.since(before);
         #[expect(clippy::cast_precision_loss, reason = "for the eye only")]
         let at = |q: f64| (!waits.is_empty()).then(|| waits.value_at_quantile(q) as f64 / 1e9);
         Self { p50: at(0.5), p99: at(0.99), max: at(1.0) }
@@ -252,7 +252,7 @@ impl Seen {
                 self.seconds.iter().map(|second| (self.end_s(second), second.crossed_p99_s[way])).unzip();
             Way {
                 name,
-                packets: now.all.since(Some(&before.all)).len(),
+                packets: now.all.since(&before.all).len(),
                 delay_s: Delay::of(&now.all, &before.all),
                 ack_delay_s: Delay::of(&now.acks, &before.acks),
                 at_s,

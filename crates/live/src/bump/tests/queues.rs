@@ -106,14 +106,12 @@ fn waits_are_told_by_class_until_another_queue_is_put_in() {
     let arriving = [(0, 1000), (0, 1000), (0, 100), (5_000, 1000), (5_000, 1000)];
     let arrivals: Vec<_> = (0..).zip(arriving).map(|(number, (us, size))| (at(us), packet(number, size))).collect();
     drive(&mut bump, &arrivals[..3], &[]);
-    let us = |waited: &Histogram<u64>| -> Vec<(u64, u64)> {
-        waited.iter_recorded().map(|value| (value.value_iterated_to() / 1000, value.count_at_value())).collect()
-    };
+    let us = |waited: &Buckets| -> Vec<(u64, u64)> { waited.ends().map(|(ns, count)| (ns / 1000, count)).collect() };
     let near = |told: Vec<(u64, u64)>, exact: &[(u64, u64)]| {
         assert_eq!(told.len(), exact.len(), "{told:?}");
         for ((us, count), (exact_us, exact_count)) in told.into_iter().zip(exact) {
-            // Two digits.
-            assert!(us.abs_diff(*exact_us) * 100 <= *exact_us && count == *exact_count, "{us} {count}");
+            // Three digits.
+            assert!(us.abs_diff(*exact_us) * 1000 <= *exact_us && count == *exact_count, "{us} {count}");
         }
     };
     let told = bump.reports().0.hops.remove(0);
@@ -157,7 +155,7 @@ fn the_waits_of_packets_that_a_drain_passes_are_in_no_class() {
     drive(&mut bump, &arrivals, &[]);
     let told = bump.reports().0.hops.remove(0);
     assert_eq!(told.waited.len(), 3);
-    assert_eq!(told.class_waited.iter().map(Histogram::len).collect::<Vec<_>>(), [0, 2]);
+    assert_eq!(told.class_waited.iter().map(Buckets::len).collect::<Vec<_>>(), [0, 2]);
 }
 
 /// The reports to a tap: time, hop, and length of the packet.

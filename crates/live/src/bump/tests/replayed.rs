@@ -118,10 +118,7 @@ fn words(state: &HopState) -> String {
     let HopState { queued, wire_bits, line, queue_counters, .. } = state;
     let waits = [&state.waited, &state.acks_waited].into_iter().chain(&state.class_waited);
     let waits: Vec<String> = waits
-        .map(|waits| {
-            let recorded = waits.since(None);
-            format!("{} {:?} {:?}", recorded.len(), recorded.value_at_quantile(0.5), recorded.value_at_quantile(1.0))
-        })
+        .map(|waits| format!("{} {:?} {:?}", waits.len(), waits.value_at_quantile(0.5), waits.value_at_quantile(1.0)))
         .collect();
     format!("{queued:?} {wire_bits} {line:?} {queue_counters:?} {waits:?} {:?}", state.class_queued)
 }

@@ -14,7 +14,7 @@ use super::streams::fill_random;
 use crate::error::Error;
 use crate::foreign::wire::{self, Halt, LOOK};
 use crate::load::{Stop, Transferred};
-use crate::probe::is_passing;
+use crate::probe::exchange::is_passing;
 use crate::train::Way;
 
 /// Time for the server's answer to a new stream.

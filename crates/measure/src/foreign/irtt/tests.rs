@@ -8,17 +8,19 @@ fn reply(number: u32, window: u64, received_ns: i64, sent_ns: i64) -> Reply {
 
 #[test]
 fn the_servers_processing_is_no_delay() {
-    let mut session = Session::new(5, Parameters::wanted(1, 1, 0));
-    session.request(1.0, 1_000_000_000);
+    let (mut session, mut window) = (Session::new(5, Parameters::wanted(1, 1, 0)), Window::default());
+    window.send(1.0, 1_000_000_000);
     // 10 ms up, 3 ms in the server, 20 ms down; the server's clock is 7 s behind.
-    let sample = session.reply(reply(0, 1, -5_990_000_000, -5_987_000_000), 1_033_000_000, 1.1).unwrap();
-    assert_eq!(sample.sent_s.to_bits(), 1.0_f64.to_bits());
+    let arrived = reply(0, 1, -5_990_000_000, -5_987_000_000);
+    let (number, sample) = session.reply(arrived, 1_033_000_000, &window).unwrap();
+    assert_eq!(number, 0);
     let close = |value: Option<f64>, wanted: f64| (value.unwrap() - wanted).abs() < 1e-9;
     assert!(close(sample.rtt_s, 0.030), "{sample:?}");
     assert!(close(sample.up_s, 0.010 - 7.0) && close(sample.down_s, 0.020 + 7.0), "{sample:?}");
-    assert!(session.reply(reply(0, 1, 0, 0), 2_000_000_000, 2.0).unwrap().duplicate);
-    assert_eq!(session.reply(reply(3, 1, 0, 0), 2_000_000_000, 2.0), None, "of no request");
-    assert_eq!(session.reply(Reply { token: 6, ..reply(0, 1, 0, 0) }, 2_000_000_000, 2.0), None, "another session");
+    let unknown = session.reply(reply(3, 1, 0, 0), 2_000_000_000, &window);
+    assert_eq!(unknown, Some((3, Sample::default())), "of no request");
+    let foreign = Reply { token: 6, ..reply(0, 1, 0, 0) };
+    assert_eq!(session.reply(foreign, 2_000_000_000, &window), None, "another session");
 }
 
 #[test]
@@ -32,15 +34,14 @@ fn a_processing_time_that_cannot_be_is_not_subtracted() {
 
 #[test]
 fn losses_have_their_direction() {
-    let mut session = Session::new(5, Parameters::wanted(1, 1, 0));
+    let (mut session, mut window) = (Session::new(5, Parameters::wanted(1, 1, 0)), Window::default());
     for number in 0..4_u32 {
-        session.request(f64::from(number), 0);
+        window.send(f64::from(number), 0);
     }
     // The server has 3, 2 and 0; the replies to 2 and 0 are lost.
-    session.reply(reply(3, 0b1011, 0, 0), 1, 3.1).unwrap();
-    let lost: Vec<_> = session.give_up(2.5).into_iter().map(|sample| sample.lost).collect();
+    session.reply(reply(3, 0b1011, 0, 0), 1, &window).unwrap();
+    let lost = [0, 1, 2].map(|number| session.reception.lost(number));
     assert_eq!(lost, [Some(Way::Down), Some(Way::Up), Some(Way::Down)]);
-    assert!(session.window.is_empty() && session.sent_ns.is_empty());
 }
 
 /// Asks a server that never answers, until this time, which is also the least that the run takes.

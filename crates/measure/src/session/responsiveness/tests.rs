@@ -14,38 +14,18 @@ fn phase(rates_bps: [f64; 10], time_s: impl Fn(Kind, f64) -> f64) -> Phase {
             let sent_s = 100.0 + f64::from(index) * 0.05;
             Sample { sent_s, rtt_s: Some(time_s(kind, sent_s - 100.0)), ..Sample::default() }
         };
-        Series {
-            subject: Subject { target: "server".to_owned(), kind, code_point: 0 },
-            samples: (0..200).map(sample).collect(),
-            round_trip: None,
-            up: None,
-            down: None,
-            lost: 0,
-            lost_up: None,
-            lost_down: None,
-            reordered: 0,
-            duplicates: 0,
-        }
+        let subject = Subject { target: "server".to_owned(), kind, code_point: 0 };
+        Series::new(subject, (0..200).map(sample).collect())
     };
     let samples = (1..).map(f64::from).zip(rates_bps).collect();
-    let goodput_bps = Estimate { value: 1.0, low: 1.0, high: 1.0 };
     Phase {
         load: Some(Direction::Download),
         start_s: 100.0,
         duration_s: 10.0,
         ramp_s: 3.0,
-        download: Some(Throughput {
-            bytes: 1,
-            streams: 4,
-            congestion: None,
-            goodput_bps,
-            ramp_included: false,
-            samples,
-        }),
-        upload: None,
+        download: Some(Throughput { samples, ..Throughput::default() }),
         probes: KINDS.map(series).into(),
-        datagrams: Vec::new(),
-        responsiveness: None,
+        ..Phase::default()
     }
 }
 

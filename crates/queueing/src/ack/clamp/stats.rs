@@ -35,8 +35,6 @@ impl Stats {
             ("passed_unconfirmed_scale", self.passed_unconfirmed_scale),
             ("passed_exempt", self.passed_exempt),
         ];
-        for (name, value) in counts {
-            visit(Counter { path: "", kind: "window-clamp", name, value });
-        }
+        Counter::all("window-clamp", counts, visit);
     }
 }

@@ -70,9 +70,7 @@ impl Stats {
             ("passed_too_far", self.not_interpolated.too_far),
             ("passed_marks", self.not_interpolated.marks),
         ];
-        for (name, value) in counts {
-            visit(Counter { path: "", kind: "ack-regenerator", name, value });
-        }
+        Counter::all("ack-regenerator", counts, visit);
         self.passed.show("ack-regenerator", visit);
     }
 }

@@ -54,9 +54,7 @@ impl Stats {
             ("lost_acks", self.lost_acks),
             ("lost_duplicates", self.lost_duplicates),
         ];
-        for (name, value) in counts {
-            visit(Counter { path: "", kind: "sad", name, value });
-        }
+        Counter::all("sad", counts, visit);
         self.passed.show("sad", visit);
     }
 }

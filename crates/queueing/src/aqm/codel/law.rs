@@ -97,9 +97,7 @@ impl Signals {
     pub(crate) fn show(&self, kind: &'static str, settings: &Settings, visit: &mut dyn FnMut(Counter<'_>)) {
         let counts = [("dropped_aqm", self.dropped), ("marked", self.marked), ("episodes", self.episodes)];
         let late = settings.ce_threshold.map(|_| ("ce_marked", self.marked_late));
-        for (name, value) in counts.into_iter().chain(late) {
-            visit(Counter { path: "", kind, name, value });
-        }
+        Counter::all(kind, counts.into_iter().chain(late), visit);
     }
 }
 

@@ -14,8 +14,8 @@ use lastmile_queueing::{
 };
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, Ratio, WireBytes};
 
-use crate::error::Error;
-use crate::train::{Departure, Echo, Passage, Path, Way};
+use lastmile_measure::Error;
+use lastmile_measure::train::{Departure, Echo, Passage, Path, Way};
 
 /// Most packets of all trains of a request, as the server's limit is.
 const MOST_PACKETS: usize = 1 << 16;
@@ -24,7 +24,7 @@ const CROSS: u32 = 1 << 31;
 
 /// A device in front of a line that limits it below its rate.
 #[derive(Clone, Copy, Debug)]
-pub enum Before {
+pub(crate) enum Before {
     /// Nothing.
     Nothing,
     /// A shaper: rate, bucket and the encapsulation by which it counts.
@@ -35,7 +35,7 @@ pub enum Before {
 
 /// How delay varies behind the line.
 #[derive(Clone, Copy, Debug)]
-pub enum Jitter {
+pub(crate) enum Jitter {
     /// Each packet waits a time of its own, from nothing to this.
     EachPacket(Duration),
     /// All packets of a span wait the same, from nothing to this: `(most, span)`.
@@ -44,7 +44,7 @@ pub enum Jitter {
 
 /// One way of a simulated path.
 #[derive(Clone, Copy, Debug)]
-pub struct Side {
+pub(crate) struct Side {
     /// Rate of the wire.
     pub rate: BitRate,
     /// Encapsulation.
@@ -67,7 +67,7 @@ pub struct Side {
 }
 
 /// A simulated path.
-pub struct Simulated {
+pub(crate) struct Simulated {
     down: Half,
     up: Half,
     now: Instant,
@@ -235,7 +235,7 @@ impl Simulated {
     ///
     /// # Errors
     /// A queue that cannot be built.
-    pub fn new(down: Side, up: Side, mtu: ByteCount, trains: bool, seed: u64) -> Result<Self, Error> {
+    pub(crate) fn new(down: Side, up: Side, mtu: ByteCount, trains: bool, seed: u64) -> Result<Self, Error> {
         // Two crystals of 50 ppm.
         let apart = Stream::new(seed, "clocks").below(200_000);
         Ok(Self {

@@ -4,13 +4,13 @@ use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::Limit;
 use lastmile_queueing::random::Stream;
 use lastmile_scenario::Scenario;
-use lastmile_units::{BitRate, Ratio, WireBytes};
+use lastmile_units::{BitRate, ByteCount, Duration, Ratio, WireBytes};
 
-use super::cases::{self, Case, Row};
-use super::simulated::{Before, Jitter, Side as Truth, Simulated};
-use super::*;
-use crate::error::Error;
-use crate::train::{Departure, Echo, Passage, Path, Way};
+use crate::cases::{self, Case, Row};
+use crate::simulated::{Before, Jitter, Side as Truth, Simulated};
+use lastmile_measure::Error;
+use lastmile_measure::detect::{Detection, Limiter, Options, Verdict, detect, scenario};
+use lastmile_measure::train::{Departure, Echo, Passage, Path, Way};
 
 fn truth(bps: u64, preset: &str, buffer: u64) -> Truth {
     Truth {

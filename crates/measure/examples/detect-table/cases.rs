@@ -6,13 +6,14 @@ use lastmile_linklayer::{Framing, LinkLayer, PRESETS};
 use lastmile_queueing::Limit;
 use lastmile_units::{BitRate, ByteCount, Duration, PacketCount, Ratio, WireBytes};
 
-use super::simulated::{Before, Jitter, Side, Simulated};
-use super::{Buffer, Detection, Limiter, Options, Unit, Verdict, detect};
-use crate::error::Error;
+use crate::simulated::{Before, Jitter, Side, Simulated};
+use lastmile_measure::Error;
+use lastmile_measure::detect::{self, Buffer, Detection, Limiter, Options, Unit, Verdict, detect};
+use lastmile_measure::report::Estimate;
 
 /// A line and its name.
 #[derive(Clone, Debug)]
-pub struct Case {
+pub(crate) struct Case {
     /// Its name in the table.
     pub name: String,
     /// From the server to the client.
@@ -25,7 +26,7 @@ pub struct Case {
 
 /// The result for one way of a case.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub(crate) struct Row {
     /// The case and the way.
     pub case: String,
     /// The names, or why there is none.
@@ -82,8 +83,7 @@ fn short(bps: u64) -> String {
 const BUFFERS: [(u64, u64); 3] = [(32_000, 206_000), (64_000, 64_000), (206_000, 32_000)];
 
 /// Every ATM preset at four pairs of rates, each with other buffers.
-#[must_use]
-pub fn adsl() -> Vec<Case> {
+pub(crate) fn adsl() -> Vec<Case> {
     let rates = [(512_000, 512_000), (2 * MBIT, 512_000), (8 * MBIT, 768_000), (16 * MBIT, MBIT)];
     let atm = PRESETS.iter().filter(|preset| preset.link.framing() == Framing::Atm);
     let of = |(number, preset): (usize, &lastmile_linklayer::Preset)| {
@@ -97,8 +97,7 @@ pub fn adsl() -> Vec<Case> {
 }
 
 /// Lines without cells, to 300 Mbit/s, each with three pairs of buffers.
-#[must_use]
-pub fn fast() -> Vec<Case> {
+pub(crate) fn fast() -> Vec<Case> {
     let lines = [
         ("bridged-ptm", [(50 * MBIT, 10 * MBIT), (100 * MBIT, 40 * MBIT), (300 * MBIT, 50 * MBIT)]),
         ("pppoe-ptm", [(50 * MBIT, 10 * MBIT), (100 * MBIT, 40 * MBIT), (300 * MBIT, 50 * MBIT)]),
@@ -116,8 +115,7 @@ pub fn fast() -> Vec<Case> {
 }
 
 /// Lines behind shapers and policers, with loss, cross traffic, drifting delay, and buffers that count packets.
-#[must_use]
-pub fn hard() -> Vec<Case> {
+pub(crate) fn hard() -> Vec<Case> {
     let frame = LinkLayer::from_name("docsis").expect("a preset");
     let ip = LinkLayer::from_name("ip").expect("a preset");
     let mbit = BitRate::from_mbit_per_s;
@@ -156,8 +154,7 @@ pub fn hard() -> Vec<Case> {
 }
 
 /// All cases.
-#[must_use]
-pub fn all() -> Vec<Case> {
+pub(crate) fn all() -> Vec<Case> {
     [adsl(), fast(), hard()].concat()
 }
 
@@ -166,7 +163,7 @@ impl Case {
     ///
     /// # Errors
     /// As [`detect`].
-    pub fn run(&self, seed: u64) -> Result<[Row; 2], Error> {
+    pub(crate) fn run(&self, seed: u64) -> Result<[Row; 2], Error> {
         let mut path = Simulated::new(self.down, self.up, ByteCount::new(u64::from(self.mtu)), true, seed)?;
         let options = Options::default();
         let detection = detect(&mut path, &options, &mut |_| {})?;
@@ -176,7 +173,7 @@ impl Case {
         ])
     }
 
-    fn row(&self, way: &str, truth: &Side, found: &super::Side, detection: &Detection) -> Row {
+    fn row(&self, way: &str, truth: &Side, found: &detect::Side, detection: &Detection) -> Row {
         let candidate = found.encapsulation.candidates.first();
         let names = candidate.map_or(String::new(), |candidate| match candidate.presets.as_slice() {
             [] => format!("{} bytes, {}", candidate.overhead_bytes, candidate.framing),
@@ -257,8 +254,7 @@ fn buffer_error(found: &Buffer, truth: Limit) -> Option<f64> {
 }
 
 fn buffer_covered(found: &Buffer, truth: Limit) -> Option<bool> {
-    let within =
-        |estimate: crate::report::Estimate, truth: u64| estimate.low <= truth as f64 && truth as f64 <= estimate.high;
+    let within = |estimate: Estimate, truth: u64| estimate.low <= truth as f64 && truth as f64 <= estimate.high;
     match truth {
         Limit::Bytes(bytes) => Some(within(found.bytes, bytes.as_u64())),
         Limit::Packets(packets) => Some(within(found.packets, packets.as_u64())),
@@ -276,7 +272,7 @@ fn limiter(limiter: &Limiter) -> String {
 }
 
 /// The heading of a Markdown table of [`Row`]s.
-pub const HEADING: &str = "\
+pub(crate) const HEADING: &str = "\
 | case | named | sure | time | rate's error | its 95 % interval | buffer's error | limited by |
 | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |
 ";

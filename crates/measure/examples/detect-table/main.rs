@@ -3,7 +3,9 @@
 
 use std::io::Write as _;
 
-use lastmile_measure::detect::cases;
+#[allow(dead_code, reason = "tests read more of a row")]
+mod cases;
+mod simulated;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let part = std::env::args().nth(1).unwrap_or_default();

@@ -1,9 +1,10 @@
 use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::Limit;
-use lastmile_units::{BitRate, Duration, Ratio};
+use lastmile_units::{BitRate, ByteCount, Duration, Ratio};
 
-use super::super::simulated::{Before, Jitter, Side, Simulated};
-use super::*;
+use crate::simulated::{Before, Jitter, Side, Simulated};
+use lastmile_measure::detect::idle::{Idle, detect};
+use lastmile_measure::detect::{Options, Verdict};
 
 fn side(bps: u64, preset: &str) -> Side {
     Side {

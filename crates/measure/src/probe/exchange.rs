@@ -1,0 +1,132 @@
+//! Requests at a steady pace and their answers: the loop of every prober whose requests overlap.
+
+use std::io;
+use std::net::UdpSocket;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use lastmile_live::sys::stamped;
+
+use crate::clock;
+use crate::load::Stop;
+
+use super::prober::{PATIENCE, Sample};
+use super::window::{Answer, Window};
+
+/// A protocol of requests and answers.
+pub(crate) trait Exchange {
+    /// Sends a request. `sent_ns` is its departure by the monotonic clock.
+    ///
+    /// # Errors
+    /// One that ends the exchange, and any of [`is_passing`].
+    fn send(&mut self, number: u64, sent_ns: u64) -> io::Result<()>;
+
+    /// The next answer, if one comes in time: the number of its request, and its delays. `window` knows the requests
+    /// that wait.
+    ///
+    /// # Errors
+    /// As [`Exchange::send`].
+    fn receive(&mut self, window: &Window, patience: Duration) -> io::Result<Option<(u64, Sample)>>;
+
+    /// Tells of requests that are given up, by number and time. Those sent before `before_s` are not kept for an answer
+    /// that tells more of them.
+    fn give_up(&mut self, requests: Vec<(u64, f64)>, before_s: f64, tell: &mut dyn FnMut(Sample)) {
+        let _ = before_s;
+        requests.into_iter().for_each(|(_, sent_s)| tell(Sample { sent_s, ..Sample::default() }));
+    }
+
+    /// Whether the other end takes no more requests.
+    fn is_closed(&self) -> bool {
+        false
+    }
+}
+
+/// Sends a request each `interval` until `stop`, and tells a sample of each.
+///
+/// # Errors
+/// The first of the exchange that does not pass.
+pub(crate) fn run(
+    exchange: &mut impl Exchange,
+    interval: Duration,
+    now_s: &(dyn Fn() -> f64 + Sync),
+    stop: &Stop,
+    tell: &mut dyn FnMut(Sample),
+) -> io::Result<()> {
+    let mut window = Window::default();
+    let mut due_s = now_s();
+    let mut ended_s = None;
+    loop {
+        if stop.is_requested() || exchange.is_closed() {
+            let since_s = *ended_s.get_or_insert_with(now_s);
+            if window.is_empty() || now_s() - since_s >= PATIENCE.as_secs_f64() {
+                break;
+            }
+        } else if now_s() >= due_s {
+            let sent_ns = clock::now_ns();
+            let number = window.send(now_s(), sent_ns);
+            passing(exchange.send(number, sent_ns))?;
+            // A late request does not shift those after it.
+            due_s = next_due(due_s, interval.as_secs_f64(), now_s());
+        }
+        let wait_s = if ended_s.is_some() { 0.02 } else { (due_s - now_s()).clamp(1e-6, 0.05) };
+        let received = passing(exchange.receive(&window, Duration::from_secs_f64(wait_s)))?.flatten();
+        if let Some((number, delays)) = received {
+            match window.answer(number) {
+                Answer::First { sent_s, reordered } => tell(Sample { sent_s, reordered, ..delays }),
+                Answer::Duplicate => tell(Sample { sent_s: now_s(), duplicate: true, ..Sample::default() }),
+                Answer::Unknown => {}
+            }
+        }
+        let before_s = now_s() - PATIENCE.as_secs_f64();
+        exchange.give_up(window.given_up(before_s), before_s, tell);
+    }
+    exchange.give_up(window.given_up(f64::INFINITY), f64::INFINITY, tell);
+    Ok(())
+}
+
+/// The next packet of a socket and its arrival by the monotonic clock; `None` if none comes in time.
+pub(crate) fn receive(udp: &UdpSocket, buffer: &mut [u8], limit: Duration) -> io::Result<Option<(usize, u64)>> {
+    udp.set_read_timeout(Some(limit))?;
+    let received = passing(stamped::receive(udp.as_fd(), buffer))?.flatten();
+    Ok(received.map(|(len, stamp)| (len, clock::received_ns(stamp))))
+}
+
+/// The result, if its error is not one of a single packet.
+pub(crate) fn passing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Err(error) if is_passing(&error) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// Errors of one packet, after which the socket works on: a signal, or an ICMP error of an earlier request.
+pub(crate) fn is_passing(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, HostUnreachable, Interrupted, NetworkUnreachable, TimedOut, WouldBlock};
+    matches!(
+        error.kind(),
+        Interrupted | WouldBlock | TimedOut | ConnectionRefused | HostUnreachable | NetworkUnreachable
+    )
+}
+
+/// The next time of a grid of `interval_s` that is not over.
+pub(crate) fn next_due(due_s: f64, interval_s: f64, now_s: f64) -> f64 {
+    let next_s = due_s + interval_s;
+    if next_s >= now_s { next_s } else { next_s + ((now_s - next_s) / interval_s).ceil() * interval_s }
+}
+
+/// A difference of two clocks in seconds.
+#[expect(clippy::cast_precision_loss, reason = "below a nanosecond for differences below 50 days")]
+pub(crate) fn apart_s(later_ns: impl Into<i128>, earlier_ns: impl Into<i128>) -> f64 {
+    (later_ns.into() - earlier_ns.into()) as f64 * 1e-9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grid_goes_on_after_a_gap() {
+        assert!((next_due(1.0, 0.1, 1.05) - 1.1).abs() < 1e-12);
+        assert!((next_due(1.0, 0.1, 1.75) - 1.8).abs() < 1e-9);
+    }
+}
