@@ -140,6 +140,23 @@ fn a_start_is_a_rotated_trace() {
     assert!(goodputs[0].is_number() && goodputs[0] != goodputs[1], "{goodputs:?}");
 }
 
+/// A line of 8 Mbit/s for one of two seconds has 4 Mbit/s in the mean, of which CAKE's shaper has 90 % downstream; upstream
+/// it has 95 % of 1 Mbit/s. The table, the document and the page name both.
+#[test]
+fn a_comparison_names_the_rates_of_shapers() {
+    let scratch = scratch();
+    let compare = "lastmile compare line.toml --policy none,cake --duration 5s";
+    let table = printed(&scratch, &format!("{compare} --out out"));
+    assert!(table.contains("down shaper") && table.contains("up shaper"), "{table}");
+    assert!(table.contains("3.6 Mbit/s") && table.contains("950 kbit/s"), "{table}");
+    let page = std::fs::read_to_string(scratch.path.join("out/report.html")).unwrap();
+    assert!(page.contains("down shaper") && page.contains("3.6 Mbit/s"));
+    let document: serde_json::Value = serde_json::from_str(&printed(&scratch, &format!("{compare} --json"))).unwrap();
+    let rates =
+        |row: usize| ["down_shaper_rate_bps", "up_shaper_rate_bps"].map(|key| document["runs"][row][key].as_f64());
+    assert_eq!([rates(0), rates(1)], [[None, None], [Some(3.6e6), Some(9.5e5)]]);
+}
+
 /// A trace of a line that is slower than any usual one needs its unit.
 #[test]
 fn the_unit_of_a_slow_trace_is_stated() {

@@ -196,8 +196,8 @@ fn usual(trace: &Trace, last: Duration, unit: Option<TimeUnit>) -> Result<(), St
     };
     other.map_or(Ok(()), |other| {
         Err(format!(
-            "{last} with a mean rate of {mean}: without a unit the lines are milliseconds; are these {other}? A unit of \
-             s, ms or us decides"
+            "{last} with a mean rate of {mean}: without a unit the lines are milliseconds; are these {other}? A unit \
+             of s, ms or us decides"
         ))
     })
 }

@@ -55,13 +55,8 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 1)]
     pub(super) seed: u64,
 
-    /// Direction of a measurement
-    #[arg(long, default_value = "down")]
-    pub(super) direction: Direction,
-
-    /// Phase of a measurement [default: that which loaded the direction alone]
-    #[arg(long, value_name = "NAME")]
-    pub(super) phase: Option<LoadedPhase>,
+    #[command(flatten)]
+    pub(super) part: Part,
 
     /// Count only packets of a capture to these addresses, such as 192.0.2.0/24 or 2001:db8::/32
     #[arg(long, value_name = "PREFIX")]
@@ -82,6 +77,18 @@ pub(crate) struct Arguments {
     /// Print the summary as JSON
     #[arg(long, conflicts_with = "to")]
     pub(super) json: bool,
+}
+
+/// The part of a measurement that becomes a trace.
+#[derive(Args)]
+pub(super) struct Part {
+    /// Direction of a measurement
+    #[arg(long, default_value = "down")]
+    pub(super) direction: Direction,
+
+    /// Phase of a measurement [default: that which loaded the direction alone]
+    #[arg(long, value_name = "NAME")]
+    pub(super) phase: Option<LoadedPhase>,
 }
 
 /// Rules of generated traces.

@@ -69,7 +69,7 @@ pub(super) fn make(arguments: &Arguments) -> Result<Made, Failure> {
     let text = String::from_utf8(bytes).map_err(|_| named("neither text nor a capture".to_owned()))?;
     match serde_json::from_str::<Value>(&text) {
         Ok(document) if document.get("phases").is_some() => {
-            let made = measured::trace(&document, arguments.direction, arguments.phase, base);
+            let made = measured::trace(&document, arguments.part.direction, arguments.part.phase, base);
             let (trace, source) = made.map_err(named)?;
             Ok(Made { trace, has, source: Some(source) })
         }
