@@ -7,8 +7,8 @@ mod calls;
 mod cell;
 mod network;
 mod people;
+mod queues;
 
-use lastmile_queueing::DropReason;
 use lastmile_theory::interval::Mean;
 use serde::Serialize;
 
@@ -18,6 +18,7 @@ pub(crate) use self::cell::WHOLE_RUN;
 use self::cell::{Cell, Quantity};
 pub use self::network::MeasuredNetwork;
 pub use self::people::People;
+pub use self::queues::Queues;
 use crate::Run;
 use crate::format;
 use crate::goodput::{is_counted, of_direction};
@@ -317,17 +318,9 @@ pub struct Measured {
     /// Videos, conferences and games, over the whole run.
     #[serde(flatten)]
     pub people: People,
-    /// Mean delay in the queues of the downstream: at its far end, and in a middlebox behind it.
-    pub down_queue_delay_mean_s: Option<f64>,
-    /// Mean delay in the queues of the upstream: in a middlebox before it, and in the modem.
-    pub up_queue_delay_mean_s: Option<f64>,
-    /// Sum of the longest delays in the queues of the upstream.
-    pub up_queue_delay_max_s: Option<f64>,
-    /// Packets that the queues of both directions of the line dropped in the whole run, without
-    /// regulated ACKs; `None` without an access line.
-    pub drops: Option<u64>,
-    /// Pure ACKs that those queues dropped because a newer one replaces them; `None` as well.
-    pub acks_merged: Option<u64>,
+    /// The queues of the line.
+    #[serde(flatten)]
+    pub queues: Queues,
 }
 
 impl Measured {
@@ -342,16 +335,6 @@ impl Measured {
         let span = phase.map_or((0.0, summary.run.duration_s), |phase| (phase.from_s, phase.to_s));
         let has_line = !network::is_network(summary);
         let goodput = |direction| has_line.then(|| of_direction(summary, phase, direction));
-        let (up, down) = (waits(summary, phase, UP), waits(summary, phase, DOWN));
-        let ends = ends(summary);
-        let at_the_line = |name: &str| ends.iter().any(|end| is_of(name, UP, end) || is_of(name, DOWN, end));
-        let dropped = |of_acks: bool| {
-            let drops = summary.links.iter().filter(|link| at_the_line(&link.name)).flat_map(|link| &link.queue.drops);
-            let regulated: Vec<&str> =
-                DropReason::ALL.into_iter().filter(|reason| reason.is_ack_regulation()).map(DropReason::name).collect();
-            let meant = drops.filter(|(reason, _)| regulated.contains(&reason.as_str()) == of_acks);
-            has_line.then(|| meant.map(|(_, count)| count).sum())
-        };
         Self {
             phase: phase.map_or(WHOLE_RUN, |phase| phases::in_words(&phase.name)).to_owned(),
             phase_from_s: span.0,
@@ -363,11 +346,7 @@ impl Measured {
             probe: RoundTrips::of(summary, phase, "udp"),
             calls: Calls::of(summary),
             people: People::of(summary),
-            down_queue_delay_mean_s: down.map(|waits| waits.0),
-            up_queue_delay_mean_s: up.map(|waits| waits.0),
-            up_queue_delay_max_s: up.map(|waits| waits.1),
-            drops: dropped(false),
-            acks_merged: dropped(true),
+            queues: Queues::of(summary, phase, has_line),
         }
     }
 
@@ -391,55 +370,8 @@ impl Measured {
         ];
         cells.extend(self.calls.cells().map(Cell::of_the_run));
         cells.extend(self.people.cells().map(Cell::of_the_run));
-        cells.extend([
-            time("down queue", self.down_queue_delay_mean_s),
-            time("up queue", self.up_queue_delay_mean_s),
-            time("up queue max", self.up_queue_delay_max_s),
-            Cell::count("drops", self.drops).of_the_run(),
-            Cell::count("ACKs merged", self.acks_merged).told_from(1.0).of_the_run(),
-        ]);
+        cells.extend(self.queues.cells());
         cells
-    }
-}
-
-/// The links of a line whose queues a packet of each direction crosses.
-const UP: [&str; 2] = ["up", "middlebox-up"];
-const DOWN: [&str; 2] = ["down", "middlebox-down"];
-
-/// For each line of the run, the end of the names of its links: one without an end, or `-1`, `-2` and so on.
-fn ends(summary: &Summary) -> Vec<&str> {
-    let several = summary.lines.iter().map(|line| line.name.strip_prefix("line").unwrap_or_default());
-    if summary.lines.is_empty() { vec![""] } else { several.collect() }
-}
-
-/// True for the link called `name`, if it is one of `links` of the line whose names have this end.
-fn is_of(name: &str, links: [&str; 2], end: &str) -> bool {
-    name.strip_suffix(end).is_some_and(|name| links.contains(&name))
-}
-
-/// Sum of the mean and of the longest delays in the queues of these links of a line: of several lines the mean of the
-/// means, and the longest. `None` if no packet waited.
-fn waits(summary: &Summary, phase: Option<&Phase>, links: [&str; 2]) -> Option<(f64, f64)> {
-    let of_lines: Vec<(f64, f64)> =
-        ends(summary).into_iter().filter_map(|end| waits_of(summary, phase, links, end)).collect();
-    let (sum, most) = of_lines.iter().fold((0.0, 0.0_f64), |(sum, most), (mean, max)| (sum + mean, most.max(*max)));
-    (!of_lines.is_empty()).then(|| (sum / format::to_f64(of_lines.len() as u64), most))
-}
-
-fn waits_of(summary: &Summary, phase: Option<&Phase>, links: [&str; 2], end: &str) -> Option<(f64, f64)> {
-    let add = |sum: Option<(f64, f64)>, waits: (Option<f64>, Option<f64>)| match (sum, waits) {
-        (Some((before, most)), (Some(mean), Some(max))) => Some((before + mean, most + max)),
-        (sum, (mean, max)) => sum.or(mean.zip(max)),
-    };
-    match phase {
-        Some(phase) => {
-            let found = phase.links.iter().filter(|link| is_of(&link.name, links, end));
-            found.map(|link| (link.queue_delay_mean_s, link.queue_delay_max_s)).fold(None, add)
-        }
-        None => {
-            let found = summary.links.iter().filter(|link| is_of(&link.name, links, end));
-            found.map(|link| (link.queue.queue_delay_s.mean, link.queue.queue_delay_s.max)).fold(None, add)
-        }
     }
 }
 

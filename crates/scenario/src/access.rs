@@ -238,6 +238,7 @@ pub(crate) fn read<'d>(
     shared.line.link_layer = line::shared_layer(table, preset::IP.link);
     shared.mtu = line::mtu(table);
     shared.line.compression = line::compression(table, Compression::None);
+    shared.start = trace::shared_start(table, [&["down", "trace", "start"], &["up", "trace", "start"]]);
     let down = direction(table, "down", &shared);
     let up = direction(table, "up", &shared);
     let policy = policy(table, down.as_ref(), up.as_ref());

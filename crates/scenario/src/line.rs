@@ -100,12 +100,14 @@ pub(crate) struct Defaults {
     pub(crate) mtu: Option<NonZeroU16>,
     /// The number of the access line, from 0: generated traces differ by line.
     pub(crate) number: u64,
+    /// The point at which a trace begins that does not say it.
+    pub(crate) start: Duration,
 }
 
 impl Default for Defaults {
     fn default() -> Self {
         let line = Config::new(None, preset::IP.link, Duration::ZERO);
-        Self { line, queue: None, mtu: None, number: 0 }
+        Self { line, queue: None, mtu: None, number: 0, start: Duration::ZERO }
     }
 }
 
@@ -153,11 +155,11 @@ pub(crate) fn read_with<'d>(
             line.rate = there.optional("rate");
             line.delay = table.optional("delay").or(there.optional("delay")).unwrap_or_default();
             impairments::read(table, &mut line)?;
-            trace::read(there, &mut line, defaults.number)?;
+            trace::read(there, &mut line, defaults.number, defaults.start)?;
         }
         _ => {
             impairments::read(table, &mut line)?;
-            trace::read(table, &mut line, defaults.number)?;
+            trace::read(table, &mut line, defaults.number, defaults.start)?;
         }
     }
     line.link_layer = with_tun_header(link_layer, line.trace.as_ref());

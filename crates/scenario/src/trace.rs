@@ -40,10 +40,11 @@ pub(crate) static SECTION: Section = Section {
             of Rattan (the crate netem-trace): static and repeated patterns of `Bw`, `Delay` and `Loss`, alone or in \
             a list. A step that leaves a value out has that of the direction. The loss of a step takes the place of \
             a share of the direction; a loss model there, in bursts or with a correlation, acts with it. Both \
-            directions start their traces with the run, each at its `start`. What needs one rate (the default queue, a \
-            limit in time, the shapers of a policy, k) takes the mean over the period, or over the duration of the run \
-            where a trace is played once; the unloaded round trip takes the least delay. Of several access lines each has a generated \
-            trace of its own.",
+            directions start their traces with the run. A `start` in one direction holds in the other too, unless that \
+            states its own. What needs one rate (the default queue, a limit in time, the shapers of a policy, k) takes \
+            the mean over the period, or over the duration of the run where a trace is played once; the unloaded round \
+            trip takes the least delay. Of several access lines each has a generated trace of its own, and all have \
+            one `start`.",
     keys: &[
         Key::optional("file", Kind::Text, "the steps", "Name of the file, seen from the scenario's folder."),
         Key::optional("steps", Kind::Tables("the steps below"), "the file", "The steps in the order of time."),
@@ -64,10 +65,10 @@ const REPEAT: Key = Key::optional(
     "as the file says; the last of steps holds to the end",
     "Time after which the trace starts again, instead of that of the file.",
 );
-const START: Key = Key::with_default(
+const START: Key = Key::optional(
     "start",
     Kind::Time,
-    "0 s",
+    "that of the other direction, or `\"0 s\"`",
     "Time of the trace at which the run begins. A trace that repeats continues with its beginning.",
 );
 const LENGTH: Key =
@@ -171,20 +172,20 @@ pub(crate) static STEP: Section = Section {
 };
 
 /// Reads the trace of the direction `line`, if `table` has one, and the rate that stands for it. `number`: that of the
-/// access line.
-pub(crate) fn read(table: &Table<'_>, line: &mut Config, number: u64) -> Option<()> {
+/// access line. `start`: that which both directions share.
+pub(crate) fn read(table: &Table<'_>, line: &mut Config, number: u64, start: Duration) -> Option<()> {
     let Some(own) = table.table("trace") else { return if table.has("trace") { None } else { Some(()) } };
     let base = Base { rate: line.rate, delay: line.delay, loss: line.loss };
     let trace = match own.text("generate").map(str::to_owned) {
         Some(name) => match rule_named(&name) {
-            Some(rule) => generated(own, rule, base, number)?,
+            Some(rule) => generated(own, rule, base, number, start)?,
             None => {
                 let hint = format!("known: {}", KINDS.join(", "));
                 table.error("trace", format!("{}: unknown generator {name:?}", table.path("trace")), Some(hint));
                 return None;
             }
         },
-        None => given(&own.open(&SECTION), base)?,
+        None => given(&own.open(&SECTION), base, start)?,
     };
     if matches!(trace, Trace::Opportunities(_)) && table.has("rate") {
         let message = format!("{}: not used; a packet-delivery trace says when packets are sent", table.path("rate"));
@@ -210,13 +211,13 @@ pub fn generate(rule: &str, base: Base, overrides: &[Override]) -> Result<Trace,
     };
     let document = Document::parse(Text::new("--generate", &format!("generate = {:?}\n", rule.name)), overrides)?;
     let reader = Reader::new(document);
-    let trace = generated(reader.root(), rule, base, 0);
+    let trace = generated(reader.root(), rule, base, 0, Duration::ZERO);
     let (report, _) = reader.finish();
     if report.has_errors() { Err(report) } else { Ok(trace.expect("what could not be read is in the report")) }
 }
 
 /// A trace of steps or a file.
-fn given(own: &Table<'_>, base: Base) -> Option<Trace> {
+fn given(own: &Table<'_>, base: Base, start: Duration) -> Option<Trace> {
     let repeat: Option<Duration> = own.optional("repeat");
     let name: Option<String> = own.optional("file");
     let (key, trace) = match (name, own.has("steps")) {
@@ -227,24 +228,33 @@ fn given(own: &Table<'_>, base: Base) -> Option<Trace> {
         (None, false) => return refuse(own, "file", "neither a file nor steps nor a generator"),
     };
     let trace = trace.map_or_else(|message| refuse(own, key, &message), Some)?;
-    from_start(own, &trace)
+    from_start(own, &trace, start)
 }
 
-/// The trace from the time on at which the run begins.
-fn from_start(own: &Table<'_>, trace: &Trace) -> Option<Trace> {
-    let started = trace.starting_at(own.get("start")?);
+/// The trace from the time on at which the run begins: its own, or that which both directions share.
+fn from_start(own: &Table<'_>, trace: &Trace, shared: Duration) -> Option<Trace> {
+    let start = if own.has("start") { own.optional("start")? } else { shared };
+    let started = trace.starting_at(start);
     started.map_or_else(|error| refuse(own, "start", &error.to_string()), Some)
 }
 
 /// A line after the first has a seed of its own, far from the seeds that a user counts.
 const APART: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// The point at which the traces of two directions begin unless they say it: the first that one of them states. `paths`
+/// lead from `table` to the starts.
+pub(crate) fn shared_start(table: &Table<'_>, paths: [&[&str]; 2]) -> Duration {
+    let stated = paths.into_iter().find_map(|path| table.text_at(path));
+    // A start that is no time is reported where it is read.
+    stated.and_then(|start| start.parse().ok()).unwrap_or_default()
+}
+
 /// True if the direction has a generated trace.
 pub(crate) fn is_generated(table: &Table<'_>) -> bool {
     table.table("trace").is_some_and(|own| own.text("generate").is_some())
 }
 
-fn generated(own: Unopened<'_>, rule: &Rule, base: Base, number: u64) -> Option<Trace> {
+fn generated(own: Unopened<'_>, rule: &Rule, base: Base, number: u64, start: Duration) -> Option<Trace> {
     let own = &own.open(rule.section);
     let seed = if own.has("seed") { own.optional("seed")? } else { own.root_seed().unwrap_or(1) };
     let seed = seed.wrapping_add(number.wrapping_mul(APART));
@@ -252,7 +262,7 @@ fn generated(own: Unopened<'_>, rule: &Rule, base: Base, number: u64) -> Option<
     own.get::<String>("generate")?;
     let trace = generator.steps(base, length, seed).and_then(|steps| file::in_steps(steps, Some(length)));
     let trace = trace.map_or_else(|message| refuse(own, "generate", &message), Some)?;
-    from_start(own, &trace)
+    from_start(own, &trace, start)
 }
 
 fn dsl_retrain(own: &Table<'_>) -> Option<Generator> {

@@ -112,6 +112,51 @@ fn a_generated_trace_has_the_keys_of_a_scenario() {
     assert!(none.stderr.starts_with("error: cell.toml: no link \"side\"; its links: "), "{}", none.stderr);
 }
 
+/// A trace of mahimahi from a start on is the trace rotated by hand, in every figure: opportunities at 2, 5, 5 and 9 ms
+/// of 9 come 0, 0, 4 and 6 ms after 5 ms, and each 9 ms later. `--vary` moves both directions.
+#[test]
+fn a_start_is_a_rotated_trace() {
+    let scratch = scratch();
+    std::fs::write(scratch.path.join("cell.up"), "2\n5\n5\n9\n").unwrap();
+    std::fs::write(scratch.path.join("rotated.up"), "0\n0\n4\n6\n").unwrap();
+    let direction = |name: &str| format!("{name} = {{ delay = \"20 ms\", trace = {{ file = \"cell.up\" }} }}\n");
+    let up = "up = { rate = \"1 Mbit/s\", delay = \"20 ms\" }\n";
+    let scenario = SCENARIO.replace(up, &direction("up")).replace("line.csv", "cell.up");
+    std::fs::write(scratch.path.join("cell.toml"), scenario).unwrap();
+    let figures = |text: &str| {
+        let summary: serde_json::Value = serde_json::from_str(text).unwrap();
+        (summary["flows"].clone(), summary["links"].clone())
+    };
+    let both = |key: &str, value: &str| {
+        ["down", "up"].map(|name| format!(" --set access.{name}.trace.{key}={value}")).concat()
+    };
+    let by_hand = format!("{}{}", both("file", "rotated.up"), both("repeat", "9ms"));
+    let run = |set: &str| figures(&printed(&scratch, &format!("lastmile run cell.toml --json{set}")));
+    let moved = run(" --set access.down.trace.start=5ms");
+    assert!(moved == run(&by_hand) && moved != run(""));
+    let varied = printed(&scratch, "lastmile compare cell.toml --vary access.down.trace.start=0s,5ms --json");
+    let varied: serde_json::Value = serde_json::from_str(&varied).unwrap();
+    let goodputs = [0, 1].map(|row| varied["runs"][row]["download_bps"].clone());
+    assert!(goodputs[0].is_number() && goodputs[0] != goodputs[1], "{goodputs:?}");
+}
+
+/// A line of 8 Mbit/s for one of two seconds has 4 Mbit/s in the mean, of which CAKE's shaper has 90 % downstream; upstream
+/// it has 95 % of 1 Mbit/s. The table, the document and the page name both.
+#[test]
+fn a_comparison_names_the_rates_of_shapers() {
+    let scratch = scratch();
+    let compare = "lastmile compare line.toml --policy none,cake --duration 5s";
+    let table = printed(&scratch, &format!("{compare} --out out"));
+    assert!(table.contains("down shaper") && table.contains("up shaper"), "{table}");
+    assert!(table.contains("3.6 Mbit/s") && table.contains("950 kbit/s"), "{table}");
+    let page = std::fs::read_to_string(scratch.path.join("out/report.html")).unwrap();
+    assert!(page.contains("down shaper") && page.contains("3.6 Mbit/s"));
+    let document: serde_json::Value = serde_json::from_str(&printed(&scratch, &format!("{compare} --json"))).unwrap();
+    let rates =
+        |row: usize| ["down_shaper_rate_bps", "up_shaper_rate_bps"].map(|key| document["runs"][row][key].as_f64());
+    assert_eq!([rates(0), rates(1)], [[None, None], [Some(3.6e6), Some(9.5e5)]]);
+}
+
 /// A trace of a line that is slower than any usual one needs its unit.
 #[test]
 fn the_unit_of_a_slow_trace_is_stated() {

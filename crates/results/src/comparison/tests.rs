@@ -64,6 +64,32 @@ fn ping_and_probe_are_told_apart_by_their_protocol_in_the_phase_too() {
     assert_eq!((of("icmp"), of("udp"), of("none")), (Some(0.1), Some(0.5), None));
 }
 
+/// The slower of the shapers before and at the line holds packets back; one in the LAN is none of the line. Without a
+/// shaper there is no column.
+#[test]
+fn the_slowest_shaper_of_each_direction_has_a_column() {
+    let link = |name: &str, shaper_rate_bps| Link {
+        name: name.into(),
+        queue: LinkQueue { shaper_rate_bps, ..LinkQueue::default() },
+        ..Link::default()
+    };
+    let with = |up: [Option<f64>; 2]| Summary {
+        links: vec![link("middlebox-up", up[0]), link("up", up[1]), link("client-cpe", Some(1e3)), link("down", None)],
+        ..Summary::default()
+    };
+    let rates = |up| {
+        let queues = Measured::of(&with(up)).queues;
+        (queues.down_shaper_rate_bps, queues.up_shaper_rate_bps)
+    };
+    assert_eq!(rates([Some(9.5e5), Some(8e5)]), (None, Some(8e5)));
+    assert_eq!(rates([Some(9.5e5), None]), (None, Some(9.5e5)));
+    let rows: Vec<Vec<Row>> = [None, Some(9.5e5)].map(|rate| vec![row(&with([rate, None]))]).into();
+    let (columns, texts) = table(&rows);
+    let place = columns.iter().position(|column| *column == "up shaper").expect("a column");
+    assert_eq!([&texts[0][place], &texts[1][place]], ["–", "950 kbit/s"]);
+    assert!(!columns.contains(&"down shaper") && !table(&rows[..1]).0.contains(&"up shaper"));
+}
+
 /// 3 packets lost and 90 ACKs merged at the line; drops in a LAN do not count for the line.
 #[test]
 fn merged_acks_are_no_drops() {
@@ -82,7 +108,7 @@ fn merged_acks_are_no_drops() {
         link("client-cpe", &[("tail", 50)]),
     ];
     let measured = Measured::of(&Summary { links, ..Summary::default() });
-    assert_eq!((measured.drops, measured.acks_merged), (Some(3), Some(90)));
+    assert_eq!((measured.queues.drops, measured.queues.acks_merged), (Some(3), Some(90)));
 }
 
 #[test]
@@ -230,9 +256,9 @@ fn the_links_of_several_lines_count_together() {
     ];
     let summary = Summary { links, lines: vec![line("line-1"), line("line-2")], ..Summary::default() };
     let measured = Measured::of(&summary);
-    assert_eq!((measured.drops, measured.down_queue_delay_mean_s), (Some(8), None));
-    assert!((measured.up_queue_delay_mean_s.unwrap() - 0.021).abs() < 1e-12, "{measured:?}");
-    assert!((measured.up_queue_delay_max_s.unwrap() - 0.05).abs() < 1e-12, "{measured:?}");
+    assert_eq!((measured.queues.drops, measured.queues.down_queue_delay_mean_s), (Some(8), None));
+    assert!((measured.queues.up_queue_delay_mean_s.unwrap() - 0.021).abs() < 1e-12, "{measured:?}");
+    assert!((measured.queues.up_queue_delay_max_s.unwrap() - 0.05).abs() < 1e-12, "{measured:?}");
 }
 
 /// Five files of 8 MB one after another on 12 Mbit/s are 12 Mbit/s, not 60.
@@ -283,7 +309,7 @@ fn a_network_beside_a_line_has_none_of_its_values() {
     let rows = Comparison::of(vec![run("down"), run("one to another")]).measured();
     let values = |row: &[Row]| {
         let Row::Line(measured) = &row[0] else { panic!("a line") };
-        (measured.download_bps, measured.upload_bps, measured.drops, measured.acks_merged)
+        (measured.download_bps, measured.upload_bps, measured.queues.drops, measured.queues.acks_merged)
     };
     assert_eq!(values(&rows[0]), (Some(0.0), Some(0.0), Some(0), Some(0)));
     assert_eq!(values(&rows[1]), (None, None, None, None));

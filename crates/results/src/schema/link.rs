@@ -56,6 +56,9 @@ pub struct Disorder {
 /// Results of the queue of a link.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct LinkQueue {
+    /// Rate of the slowest shaper that every packet passes; `None` without one.
+    #[serde(default)]
+    pub shaper_rate_bps: Option<f64>,
     /// Queueing delay of the packets that departed.
     pub queue_delay_s: Delay,
     /// Queueing delay of the pure ACKs that departed.

@@ -55,6 +55,13 @@ impl Run<'_> {
             utilisation_ip: share(wire_bits).map(ip_share).filter(|share| share.is_finite()),
             disorder: Disorder { duplicated: link.stats.duplicated.packets, reordered: link.stats.reordered.packets },
             queue: LinkQueue {
+                shaper_rate_bps: spec
+                    .hop
+                    .queue
+                    .shapers()
+                    .iter()
+                    .map(|shaper| to_f64(shaper.rate.as_bps()))
+                    .reduce(f64::min),
                 queue_delay_s: delay(&link.queue_delay_ns),
                 ack_queue_delay_s: delay(&link.ack_queue_delay_ns),
                 class_queue_delays: link

@@ -2,6 +2,7 @@
 
 use lastmile_linklayer::preset;
 use lastmile_model::{Hop, Link};
+use lastmile_units::Duration;
 
 use super::Topology;
 use super::keys::{BACK, LINK, NODE};
@@ -10,6 +11,7 @@ use crate::atm::switch::{self, SWITCH};
 use crate::atm::{Settings, circuits};
 use crate::line::{self, Defaults, Inherited};
 use crate::reader::Table;
+use crate::trace;
 
 /// Most nodes of a network: looking for loops takes time in proportion to their square.
 const MOST_NODES: usize = 4096;
@@ -104,6 +106,7 @@ impl<'d> Topology<'d> {
         }
         let mut defaults = Defaults::default();
         defaults.line.link_layer = framing.unwrap_or(preset::IP.link);
+        defaults.start = trace::shared_start(table, [&["trace", "start"], &["back", "trace", "start"]]);
         let there = line::read(table, "there", &defaults);
         let back_table = table.table("back").map(|back| back.open(&BACK));
         let one_way: Option<bool> = table.get("one_way");
@@ -114,7 +117,7 @@ impl<'d> Topology<'d> {
             return;
         };
         let back = match &back_table {
-            Some(back) => way_back(back, table, &there),
+            Some(back) => way_back(back, table, &there, defaults.start),
             None => Some(there.clone()),
         };
         if from == to {
@@ -143,9 +146,10 @@ impl<'d> Topology<'d> {
 }
 
 /// The way back of the link of `there_table`: a capacity in time counts at the rate of its own direction.
-fn way_back<'d>(back: &Table<'d>, there_table: &Table<'d>, there: &Hop) -> Option<Hop> {
+fn way_back<'d>(back: &Table<'d>, there_table: &Table<'d>, there: &Hop, start: Duration) -> Option<Hop> {
     let mtu = line::mtu(there_table);
-    let defaults = Defaults { line: there.line.clone(), queue: Some(there.queue.clone()), mtu, ..Defaults::default() };
+    let (line, queue) = (there.line.clone(), Some(there.queue.clone()));
+    let defaults = Defaults { line, queue, mtu, start, ..Defaults::default() };
     let there = Some(there_table);
     match there_table.table("queue") {
         Some(queue) if !back.has("queue") => {

@@ -245,6 +245,54 @@ fn a_run_begins_at_the_start_of_its_trace() {
     assert!(error(r#"trace = { unit = "ms", steps = [{ at = "0 s", rate = "1 Mbit/s" }] }"#).contains("have units"));
 }
 
+/// A start in one direction moves both, so that they still change together; one of its own moves a direction alone. Of
+/// several lines each has its own trace, from that start on.
+#[test]
+fn a_start_holds_in_both_directions_and_on_all_lines() {
+    let lines = |down: &str, up: &str, lines: usize| {
+        let direction = |start: &str| format!("{{ rate = \"10 Mbit/s\", trace = {{ generate = \"cell\"{start} }} }}");
+        let text = format!(
+            "duration = \"60 s\"\n[access]\nlines = {lines}\ndown = {}\nup = {}\n[[traffic]]\nkind = \"bulk\"\n\
+             direction = \"down\"\n",
+            direction(down),
+            direction(up)
+        );
+        let scenario = Scenario::parse("line.toml", &text, &[]).unwrap_or_else(|report| panic!("{report}"));
+        let network = scenario.network();
+        let trace = |link: usize| network.links[link].hop.line.trace.clone().expect("a trace");
+        network.lines.iter().map(|line| [trace(line.down), trace(line.up)]).collect::<Vec<_>>()
+    };
+    let (at_20, at_30) = (", start = \"20 s\"", ", start = \"30 s\"");
+    let whole = &lines("", "", 3);
+    let from = |line: usize, s| whole[line][0].starting_at(Duration::from_s(s)).unwrap();
+    let moved: Vec<_> = (0..3).map(|line| [from(line, 20), from(line, 20)]).collect();
+    assert!(moved[0] != whole[0] && lines(at_20, "", 3) == moved && lines("", at_20, 3) == moved);
+    assert_eq!(lines(at_20, at_30, 1), [[from(0, 20), from(0, 30)]]);
+    let wrong = error("rate = \"1 Mbit/s\", trace = { generate = \"cell\", start = \"soon\" }");
+    assert_eq!(wrong.matches("start").count(), 2, "one error, with the line of the file: {wrong}");
+}
+
+/// The way back of a link starts its own trace, and the one that it inherits, where the way there does.
+#[test]
+fn a_start_holds_in_both_directions_of_a_link() {
+    let starts = |there: &str, back: &str| {
+        let text = format!(
+            "duration = \"1 s\"\n[[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"1 Mbit/s\"\ntrace = {{ {there} }}\n\
+             back = {{ {back} }}\n[[traffic]]\nkind = \"ping\"\nfrom = \"a\"\nto = \"b\"\n"
+        );
+        let scenario = Scenario::parse("f", &text, &[]).unwrap_or_else(|report| panic!("{report}"));
+        let links = &scenario.network_ref().links;
+        links.iter().map(|link| steps_of(link.hop.line.trace.as_ref().unwrap()).0[1].at).collect::<Vec<_>>()
+    };
+    let steps = "steps = [{ at = \"0 s\" }, { at = \"5 s\", rate = \"2 Mbit/s\" }]";
+    let started = format!("start = \"2 s\", {steps}");
+    let (two, three) = (Duration::from_s(2), Duration::from_s(3));
+    assert_eq!(starts(&started, "delay = \"1 ms\""), [three, three]);
+    assert_eq!(starts(&started, &format!("trace = {{ {steps} }}")), [three, three]);
+    assert_eq!(starts(steps, &format!("trace = {{ {started} }}")), [three, three]);
+    assert_eq!(starts(&started, &format!("trace = {{ start = \"3 s\", {steps} }}")), [three, two]);
+}
+
 /// The command line makes the trace that a scenario makes, by the keys of the scenario.
 #[test]
 fn a_rule_makes_the_trace_of_a_scenario() {

@@ -240,6 +240,34 @@ proptest! {
         prop_assert_eq!(&logs[0].transmitted, &logs[1].transmitted);
     }
 
+    /// A trace from a start on sends each packet when the whole trace would send it, less the start.
+    #[test]
+    fn a_start_moves_the_trace_and_nothing_else(
+        start in 0_u64..200,
+        steps in proptest::collection::vec((0_u64..5_000, 0_u64..20), 1..6),
+        blocks in proptest::collection::vec(0_u64..40, 1..20),
+        packets in proptest::collection::vec((0_u64..20_000, 28_u16..1_500), 1..40),
+    ) {
+        let mut list: Vec<Step> = (0..).zip(&steps).map(|(at, (kbit, delay))| step(at * 7, *kbit, *delay)).collect();
+        list[0] = step(0, 1_000, 3);
+        let mut blocks = blocks;
+        blocks.sort_unstable();
+        let at = blocks.into_iter().map(ms).collect();
+        let blocks = Opportunities::new(at, ms(40), Opportunities::MAHIMAHI_BYTES).expect("in order");
+        let steps = Steps::new(list, Some(ms(7 * steps.len() as u64))).expect("in order");
+        for trace in [Trace::Steps(Arc::new(steps)), Trace::Opportunities(Arc::new(blocks))] {
+            let sent = |trace: &Trace, later: u64| {
+                let mut line = line(&Config { trace: Some(trace.clone()), ..config(1, "ip") }, 100);
+                let mut at = later;
+                let packets: Vec<(u64, u16)> = packets.iter().map(|(gap, len)| { at += gap; (at, *len) }).collect();
+                let ends = run(&mut line, &packets).into_iter().map(|(start, end)| (start - later, end - later));
+                ends.collect::<Vec<_>>()
+            };
+            let started = trace.starting_at(ms(start)).expect("it repeats");
+            prop_assert_eq!(sent(&started, 0), sent(&trace, start * 1_000));
+        }
+    }
+
     /// No line sends more by a point of time than its rates allow.
     #[test]
     fn no_more_is_sent_than_the_rates_allow(
