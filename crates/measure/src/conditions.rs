@@ -12,6 +12,7 @@ use lastmile_theory::voice::{self, Codec};
 
 use crate::load::Direction;
 use crate::report::{Delays, Estimate, Measurement, Phase, Series};
+use crate::session::words;
 
 /// Bufferbloat, as the DSLReports speed test grades it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -111,11 +112,20 @@ impl Conditions {
             return Self { target: None, grade: None, increases: Vec::new(), sentences: Vec::new() };
         };
         let usual = idle.probes[index].round_trip;
-        let of = |phase: &Phase| increase(phase.load?, &usual?, phase, index);
-        let increases: Vec<Increase> = measured.phases.iter().filter_map(of).collect();
+        let of = |phase: &&Phase| increase(phase.load?, &usual?, phase, index);
+        let (full, others): (Vec<&Phase>, Vec<&Phase>) =
+            measured.phases.iter().partition(|phase| phase.fills_the_line());
+        let increases: Vec<Increase> = full.iter().filter_map(of).collect();
         let grade = grade(&increases);
         let mut sentences: Vec<String> = usual.iter().map(idle_in_words).collect();
         sentences.extend(increases.iter().map(in_words));
+        sentences.extend(others.iter().filter_map(|phase| phase.load).map(|load| {
+            format!(
+                "All datagrams of the phase {} arrived: they did not fill the line, so its delays are not those under \
+                 load.",
+                words(load)
+            )
+        }));
         if let Some(grade) = grade {
             sentences.push(format!("Bufferbloat grade {} by the thresholds of DSLReports.", grade.letter()));
         }
@@ -244,7 +254,9 @@ fn ms(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::foreign::iperf3::Datagrams;
     use crate::probe::{Kind, Subject};
+    use crate::train::Way;
 
     use super::*;
 
@@ -274,24 +286,50 @@ mod tests {
         Phase { load, duration_s: 10.0, probes, ..Phase::default() }
     }
 
-    #[test]
-    fn the_grade_is_the_mean_of_both_directions() {
-        let measured = Measurement {
+    fn measured_in(phases: Vec<Phase>) -> Measurement {
+        Measurement {
             schema: 1,
             version: String::new(),
             started_unix_s: 0.0,
             host: String::new(),
             load: None,
-            phases: vec![
-                phase(None, 0.020),
-                phase(Some(Direction::Download), 0.030),
-                phase(Some(Direction::Upload), 0.220),
-                phase(Some(Direction::Both), 2.0),
-            ],
+            phases,
             clocks: None,
             warnings: Vec::new(),
             complete: true,
+        }
+    }
+
+    /// 9 Mbit/s of UDP on a line of 50 lose nothing and wait for nothing; the line under load is another matter.
+    #[test]
+    fn datagrams_that_all_arrive_have_no_grade() {
+        let of = |lost: u64| {
+            let datagrams = vec![Datagrams {
+                way: Way::Down,
+                sent: 1_000,
+                received: 1_000 - lost,
+                lost,
+                reordered: None,
+                jitter_s: 0.0,
+                offered_bps: 9_000_000,
+            }];
+            let loaded = Phase { datagrams, ..phase(Some(Direction::Download), 0.021) };
+            Conditions::of(&measured_in(vec![phase(None, 0.020), loaded]))
         };
+        let sparse = of(0);
+        assert_eq!((sparse.grade, sparse.increases.len()), (None, 0));
+        assert!(sparse.sentences.iter().any(|it| it.starts_with("All datagrams of the phase download arrived")));
+        assert_eq!(of(1).grade, Some(Grade::APlus));
+    }
+
+    #[test]
+    fn the_grade_is_the_mean_of_both_directions() {
+        let measured = measured_in(vec![
+            phase(None, 0.020),
+            phase(Some(Direction::Download), 0.030),
+            phase(Some(Direction::Upload), 0.220),
+            phase(Some(Direction::Both), 2.0),
+        ]);
         let conditions = Conditions::of(&measured);
         // 10 and 200 ms.
         assert_eq!(conditions.grade, Some(Grade::C));

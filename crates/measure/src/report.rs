@@ -64,6 +64,14 @@ pub struct Phase {
     pub responsiveness: Option<Responsiveness>,
 }
 
+impl Phase {
+    /// False where a UDP load lost nothing: it did not fill the line, and delays are not those of a full one.
+    #[must_use]
+    pub fn fills_the_line(&self) -> bool {
+        self.datagrams.is_empty() || self.datagrams.iter().any(|datagrams| datagrams.lost > 0)
+    }
+}
+
 /// A mean with its 95 % interval.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Estimate {

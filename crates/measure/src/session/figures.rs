@@ -151,7 +151,7 @@ impl Recorded {
         for phase in &mut phases {
             let of = |index: usize| one(&series[index].0, &samples[index], phase, decided[index]);
             phase.probes = (0..series.len()).map(of).collect();
-            if phase.load.is_some() {
+            if phase.load.is_some() && phase.fills_the_line() {
                 phase.responsiveness = responsiveness::of(phase);
             }
         }

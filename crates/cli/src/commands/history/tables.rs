@@ -150,7 +150,8 @@ fn chart(
     for (name, (_, values)) in names.iter().zip(lines) {
         let largest = values.iter().flatten().copied().fold(0.0, f64::max);
         let bars = bars::line(values.iter().copied(), largest);
-        writeln!(text, "  {name:<width$}  {bars}  to {}", unit(largest)).expect("a string takes all");
+        let top = if values.iter().all(Option::is_none) { "–".to_owned() } else { format!("to {}", unit(largest)) };
+        writeln!(text, "  {name:<width$}  {bars}  {top}").expect("a string takes all");
     }
     printer.data("\n")?;
     printer.heading(title)?;

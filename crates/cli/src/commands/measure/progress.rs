@@ -2,7 +2,7 @@
 //! second with the rate and the latest probe.
 
 use lastmile_measure::probe::Subject;
-use lastmile_measure::session::{self, Event};
+use lastmile_measure::session::{self, Event, SAMPLING};
 use lastmile_results::format;
 use lastmile_terminal::{Panel, Series, Snapshot, Unit, View};
 
@@ -20,6 +20,8 @@ pub(super) struct Progress<'a> {
     latest_rtt_s: Option<f64>,
     rate: Rate,
     next_s: f64,
+    /// When the view has its next column on an idle line.
+    next_column_s: f64,
     phase: &'static str,
 }
 
@@ -40,6 +42,7 @@ impl<'a> Progress<'a> {
             latest_rtt_s: None,
             rate: Rate::default(),
             next_s: 0.0,
+            next_column_s: 0.0,
             phase: "",
         }
     }
@@ -68,7 +71,9 @@ impl<'a> Progress<'a> {
                     Some((_, latest)) => *latest = sample.rtt_s,
                     None => self.round_trips.push((label, sample.rtt_s)),
                 }
-                if self.phase == "idle" {
+                // As many columns a second as under load, whatever the number of series.
+                if self.phase == "idle" && sample.sent_s >= self.next_column_s {
+                    self.next_column_s = sample.sent_s + SAMPLING.as_secs_f64();
                     self.shows(sample.sent_s, 0.0, 0.0);
                 }
             }
@@ -97,8 +102,9 @@ impl<'a> Progress<'a> {
         let Rate { down, up, count } = std::mem::take(&mut self.rate);
         let rates = [("down", down), ("up", up)].into_iter().filter(|(_, sum)| *sum > 0.0);
         let rates: Vec<String> = rates.map(|(name, sum)| format!("{name} {}", format::rate(sum / count))).collect();
-        let probe = format::or_dash(self.latest_rtt_s, format::seconds);
-        self.printer.talk(&format!("{at_s:5.1} s  {}: {}, round trip {probe}", self.phase, rates.join(", ")));
+        let probe = format!("round trip {}", format::or_dash(self.latest_rtt_s, format::seconds));
+        let parts: Vec<String> = rates.into_iter().chain([probe]).collect();
+        self.printer.talk(&format!("{at_s:5.1} s  {}: {}", self.phase, parts.join(", ")));
         self.next_s = at_s + INTERVAL_S;
     }
 }

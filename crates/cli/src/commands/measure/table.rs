@@ -7,40 +7,32 @@ use lastmile_measure::report::{Delays, Estimate, Measurement, Phase, Series, Thr
 use lastmile_measure::session;
 use lastmile_measure::train::Way;
 use lastmile_results::format;
-use lastmile_text::table::{Kind as Align, Table};
+use lastmile_text::table::{Kind as Align, Table, wrap};
 
 use crate::failure::Result;
 use crate::printer::Printer;
 
 /// Prints rates, delays and conditions.
 pub(super) fn print(measured: &Measurement, conditions: &Conditions, printer: &mut Printer) -> Result<()> {
-    printer.table(&rates(measured))?;
-    if let Some(datagrams) = datagrams(measured) {
+    let rates = rates(measured);
+    if !rates.rows.is_empty() {
+        printer.table(&rates)?;
         printer.data("\n")?;
+    }
+    if let Some(datagrams) = datagrams(measured) {
         printer.table(&datagrams)?;
+        printer.data("\n")?;
     }
-    printer.data("\n")?;
     printer.table(&delays(measured))?;
+    let clocks = measured.clocks.iter().map(|clocks| format!("Clocks: {clocks}."));
+    let warnings = measured.warnings.iter().map(|warning| format!("warning: {warning}"));
+    let sentences = conditions.sentences.iter().cloned().chain(senders(measured)).chain(clocks).chain(warnings);
     let mut text = String::new();
-    for sentence in &conditions.sentences {
-        text.push('\n');
-        text.push_str(sentence);
-    }
-    if let Some(senders) = senders(measured) {
-        text.push('\n');
-        text.push_str(&senders);
-    }
-    if let Some(clocks) = &measured.clocks {
-        text.push_str("\nClocks: ");
-        text.push_str(clocks);
-        text.push('.');
-    }
-    for warning in &measured.warnings {
-        text.push_str("\nwarning: ");
-        text.push_str(warning);
+    for sentence in sentences {
+        wrap(&mut text, &sentence, 0, printer.width());
     }
     if !text.is_empty() {
-        printer.data(&(text + "\n"))?;
+        printer.data(&format!("\n{text}"))?;
     }
     Ok(())
 }
