@@ -140,8 +140,8 @@ fn a_start_is_a_rotated_trace() {
     assert!(goodputs[0].is_number() && goodputs[0] != goodputs[1], "{goodputs:?}");
 }
 
-/// A line of 8 Mbit/s for one of two seconds has 4 Mbit/s in the mean, of which CAKE's shaper has 90 % downstream; upstream
-/// it has 95 % of 1 Mbit/s. The table, the document and the page name both.
+/// A line of 8 Mbit/s for one of two seconds has 4 Mbit/s in the mean, of which CAKE's shaper has 90 % downstream;
+/// upstream it has 95 % of 1 Mbit/s. The table, the document and the page name both.
 #[test]
 fn a_comparison_names_the_rates_of_shapers() {
     let scratch = scratch();

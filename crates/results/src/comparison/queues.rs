@@ -10,8 +10,8 @@ use crate::schema::{Phase, Summary};
 /// The queues of both directions of a line. All `None` without an access line.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Queues {
-    /// Rate of the slowest shaper that packets of the downstream pass, in the queue of the line or in a middlebox; `None`
-    /// without one.
+    /// Rate of the slowest shaper that packets of the downstream pass, in the queue of the line or in a middlebox;
+    /// `None` without one.
     pub down_shaper_rate_bps: Option<f64>,
     /// The same of the upstream.
     pub up_shaper_rate_bps: Option<f64>,
