@@ -209,7 +209,7 @@ pub fn generate(rule: &str, base: Base, overrides: &[Override]) -> Result<Trace,
         let place = Place::Argument { text: format!("--generate {rule}") };
         return Err(Report::of(Diagnostic::error(place, format!("unknown rule; known: {}", KINDS.join(", ")))));
     };
-    let document = Document::parse(Text::new("--generate", &format!("generate = {:?}\n", rule.name)), overrides)?;
+    let document = Document::parse(Text::new("--generate", format!("generate = {:?}\n", rule.name)), overrides)?;
     let reader = Reader::new(document);
     let trace = generated(reader.root(), rule, base, 0, Duration::ZERO);
     let (report, _) = reader.finish();

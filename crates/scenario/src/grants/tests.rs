@@ -9,7 +9,7 @@ fn every_preset_can_be_built() {
              up = {{ rate = \"1 Mbit/s\", grants = {:?} }}\n",
             preset.name
         );
-        let scenario = crate::Scenario::parse("f", &text, &[]).unwrap_or_else(|report| panic!("{report}"));
+        let scenario = Scenario::parse("f", &text, &[]).unwrap_or_else(|report| panic!("{report}"));
         let up = scenario.network_ref().links.iter().find(|link| link.hop.name == "up").expect("a line");
         assert!(up.hop.line.grants.is_some());
     }
@@ -19,7 +19,7 @@ fn every_preset_can_be_built() {
 
 fn errors(up: &str) -> String {
     let text = format!("duration = \"1 s\"\n[access]\ndown = {{ rate = \"1 Mbit/s\" }}\nup = {{ {up} }}\n");
-    crate::Scenario::parse("f", &text, &[]).map(|_| ()).expect_err("it is wrong").to_string()
+    Scenario::parse("f", &text, &[]).map(|_| ()).expect_err("it is wrong").to_string()
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_bucket_holds_what_its_rate_brings_between_two_grants() {
             "duration = \"1 s\"\n[access]\ndown = {{ rate = \"1 Mbit/s\" }}\n\
              up = {{ rate = \"1 Gbit/s\", grants = {{ {grants} }} }}\n"
         );
-        let scenario = crate::Scenario::parse("f", &text, &[]).unwrap_or_else(|report| panic!("{report}"));
+        let scenario = Scenario::parse("f", &text, &[]).unwrap_or_else(|report| panic!("{report}"));
         let up = scenario.network_ref().links.iter().find(|link| link.hop.name == "up").expect("a line").clone();
         up.hop.line.grants.expect("grants").limits.iter().map(|limit| limit.burst.as_u64()).collect::<Vec<_>>()
     };
@@ -69,7 +69,7 @@ fn proactive_grants_beyond_the_rate_of_the_service_flow_are_told() {
             "duration = \"1 s\"\n[access]\ndown = {{ rate = \"1 Mbit/s\" }}\n\
              up = {{ rate = \"100 Mbit/s\", grants = {{ {grants} }} }}\n"
         );
-        let scenario = crate::Scenario::parse("f", &text, &[]).unwrap_or_else(|report| panic!("{report}"));
+        let scenario = Scenario::parse("f", &text, &[]).unwrap_or_else(|report| panic!("{report}"));
         scenario.warnings().to_string()
     };
     let told = warnings("kind = \"docsis-lld\", sustained = \"1 Mbit/s\"");
@@ -93,7 +93,7 @@ fn modems_fragment_from_docsis_1_1_on() {
 fn the_rate_is_that_of_a_transmission() {
     let text = "duration = \"1 s\"\n[access]\ndown = { rate = \"1 Mbit/s\" }\n\
                 up = { rate = \"100 Mbit/s\", grants = { kind = \"5g-tdd\", special = \"16 %\" } }\n";
-    let scenario = crate::Scenario::parse("f", text, &[]).unwrap_or_else(|report| panic!("{report}"));
+    let scenario = Scenario::parse("f", text, &[]).unwrap_or_else(|report| panic!("{report}"));
     let up = scenario.network_ref().links.iter().find(|link| link.hop.name == "up").expect("a line");
     assert_eq!(up.hop.line.rate, Some(BitRate::from_kbit_per_s(23_200)));
     assert_eq!(up.hop.line.grants.as_ref().map(|grants| grants.rate), Some(BitRate::from_mbit_per_s(100)));
