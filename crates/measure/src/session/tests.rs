@@ -146,12 +146,7 @@ impl Prober for Ending {
         Subject { target: "192.0.2.1".to_owned(), kind: Kind::Icmp, code_point: 0 }
     }
 
-    fn run(
-        &mut self,
-        now_s: &(dyn Fn() -> f64 + Sync),
-        _: &Stop,
-        tell: &mut dyn FnMut(Sample),
-    ) -> Result<(), Error> {
+    fn run(&mut self, now_s: &(dyn Fn() -> f64 + Sync), _: &Stop, tell: &mut dyn FnMut(Sample)) -> Result<(), Error> {
         (0..self.0).for_each(|_| tell(Sample { sent_s: now_s(), rtt_s: Some(0.01), ..Sample::default() }));
         Err(Error::Unsupported("the socket is gone".to_owned()))
     }
