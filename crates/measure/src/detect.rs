@@ -38,7 +38,7 @@ mod train;
 
 pub use buffer::{Buffer, Limiter, Unit};
 
-pub use found::{Candidate, Detection, Encapsulation, Side, Verdict};
+pub use found::{Blocks, Candidate, Detection, Encapsulation, Side, Verdict};
 pub use options::Options;
 
 use examination::Examination;

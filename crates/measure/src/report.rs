@@ -29,7 +29,7 @@ pub struct Measurement {
     pub clocks: Option<String>,
     /// Measurements that were not possible, with the reasons, in sentences.
     pub warnings: Vec<String>,
-    /// Whether every phase is there and its load ran to the end.
+    /// Whether every phase is there, and its load and every series of probes that began ran to the end.
     #[serde(default = "is_complete")]
     pub complete: bool,
 }

@@ -177,7 +177,7 @@ struct Session<'a> {
     zero: Instant,
     receiver: Receiver<Message>,
     recorded: Recorded,
-    /// Whether every load so far ran to the end of its phase.
+    /// Whether every load so far ran to the end of its phase, and every series that began goes on.
     complete: bool,
     stop: &'a Stop,
     tell: &'a mut dyn FnMut(Event<'_>),
@@ -325,12 +325,14 @@ impl Session<'_> {
             Message::Failed(index, error) => {
                 let target = &self.recorded.subject(index).target;
                 let warning = format!("probes of {target}: {error}");
-                self.warn(warning);
+                // A series that never began lacks a right or a server: the others do not.
+                let has_begun = self.recorded.has_begun(index);
+                if has_begun { self.fail(warning) } else { self.warn(warning) }
             }
         }
     }
 
-    /// Warns of a phase that is missing or cut short.
+    /// Warns of a phase or a series that is missing or cut short.
     fn fail(&mut self, warning: String) {
         self.complete = false;
         self.warn(warning);

@@ -1,10 +1,13 @@
 //! The examination of one way, step by step.
 
+use lastmile_linklayer::Framing;
+
 use super::buffer::{self, Fill, Limiter, scaled};
 use super::disturbance::{self, Others};
 use super::estimate::{agreed, covering, inverse, regained, within};
-use super::found::{Candidate, Encapsulation, Side, Verdict};
+use super::found::{Blocks, Candidate, Encapsulation, Side, Verdict};
 use super::framing::{self, Bounds, Outcome, certainty};
+use super::hypothesis::Law;
 use super::options::Options;
 use super::rate::{self, Burst, Found, Sustained};
 use crate::error::Error;
@@ -289,7 +292,7 @@ fn candidates(outcome: &Outcome, mtu: u16, sustained: &Sustained) -> Vec<Candida
     let mut candidates = Vec::new();
     for &i in order.iter().take(10) {
         let (class, belief) = (&outcome.classes[i], &beliefs[i]);
-        let link = class.law().link;
+        let Law { link, continuous } = class.law();
         let overload = within(sustained.error_s / sustained.packet_s);
         let overload = inverse(class.wire_bytes(mtu) * 8.0, sustained.packet_s, overload);
         candidates.push(Candidate {
@@ -297,6 +300,11 @@ fn candidates(outcome: &Outcome, mtu: u16, sustained: &Sustained) -> Vec<Candida
             overhead_bytes: link.overhead(),
             minimum_bytes: link.min_frame(),
             framing: link.framing().to_string(),
+            blocks: (link.framing() == Framing::Ptm).then_some(if continuous {
+                Blocks::Continuous
+            } else {
+                Blocks::Whole
+            }),
             probability: belief.probability,
             gross_bps: agreed(inverse(8.0, belief.byte_s, within(belief.byte_error)), overload),
         });

@@ -88,8 +88,38 @@ pub struct Candidate {
     pub minimum_bytes: u32,
     /// `none`, `atm` or `ptm`.
     pub framing: String,
-    /// Probability.
+    /// The last block of each frame under 64/65 coding; `None` without it.
+    #[serde(default)]
+    pub blocks: Option<Blocks>,
+    /// Probability; of the first candidate that of all which share its names, of which others may be listed.
     pub probability: f64,
     /// Rate of the wire, bit/s.
     pub gross_bps: Estimate,
+}
+
+/// The blocks of 64/65 coding (PTM) at the end of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Blocks {
+    /// The last block of each frame counts whole.
+    Whole,
+    /// Blocks continue across frames.
+    Continuous,
+}
+
+impl Candidate {
+    /// Everything that tells it from other candidates, but for the names.
+    #[must_use]
+    pub fn counts(&self) -> String {
+        let mut text = format!("{} bytes, framing {}", self.overhead_bytes, self.framing);
+        if self.minimum_bytes > 0 {
+            text.push_str(&format!(", at least {} bytes", self.minimum_bytes));
+        }
+        text.push_str(match self.blocks {
+            None => "",
+            Some(Blocks::Whole) => " with the last block of each frame whole",
+            Some(Blocks::Continuous) => " with blocks that continue across frames",
+        });
+        text
+    }
 }

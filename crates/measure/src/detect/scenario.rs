@@ -130,10 +130,13 @@ fn encapsulation(text: &mut String, side: &Side, candidate: Option<&Candidate>) 
             candidate.overhead_bytes, candidate.framing, candidate.minimum_bytes
         )?,
     }
-    for other in side.encapsulation.candidates.iter().skip(1).filter(|other| other.probability > 1e-3) {
+    // The share of the first covers those of its name.
+    let counted =
+        |other: &Candidate| candidate.is_some_and(|first| !first.presets.is_empty() && first.presets == other.presets);
+    let others = side.encapsulation.candidates.iter().skip(1).filter(|other| !counted(other));
+    for other in others.filter(|other| other.probability > 1e-3) {
         let names = if other.presets.is_empty() { "no preset".to_owned() } else { other.presets.join(", ") };
-        let Candidate { overhead_bytes, framing, .. } = other;
-        writeln!(text, "# {:.2} %: {names}, {overhead_bytes} bytes, framing {framing}", other.probability * 100.0)?;
+        writeln!(text, "# {:.2} %: {names}, {}", other.probability * 100.0, other.counts())?;
     }
     Ok(())
 }
@@ -240,6 +243,7 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Blocks, Encapsulation};
     use super::*;
 
     fn exactly(value: f64) -> Estimate {
@@ -258,9 +262,49 @@ mod tests {
             overhead_bytes,
             minimum_bytes,
             framing: framing.to_owned(),
+            blocks: None,
             probability: 1.0,
             gross_bps: exactly(6e6),
         }
+    }
+
+    /// Under 64/65 coding, a name stands for two laws, and an overhead of no name for one with a least frame and one
+    /// without.
+    #[test]
+    fn candidates_that_are_left_differ_in_words() {
+        let named = |blocks, probability| Candidate {
+            presets: vec!["bridged-ptm".to_owned()],
+            blocks: Some(blocks),
+            probability,
+            ..candidate(22, 0, "ptm")
+        };
+        let candidates = vec![
+            candidate(22, 0, "none"),
+            named(Blocks::Whole, 0.1636),
+            named(Blocks::Continuous, 0.12),
+            Candidate { probability: 0.05, ..candidate(22, 68, "none") },
+        ];
+        let side = Side {
+            encapsulation: Encapsulation { verdict: Verdict::NotSure, candidates },
+            ip_bps: exactly(6e6),
+            gross_bps: None,
+            limiter: Limiter::Line,
+            buffer: None,
+            loss_share: None,
+            others_share: None,
+        };
+        let mut text = String::new();
+        encapsulation(&mut text, &side, side.encapsulation.candidates.first()).unwrap();
+        let lines: Vec<&str> = text.lines().skip(1).collect();
+        let expected = [
+            "# 16.36 %: bridged-ptm, 22 bytes, framing ptm with the last block of each frame whole",
+            "# 12.00 %: bridged-ptm, 22 bytes, framing ptm with blocks that continue across frames",
+            "# 5.00 %: no preset, 22 bytes, framing none, at least 68 bytes",
+        ];
+        assert_eq!(lines, expected);
+        let mut text = String::new();
+        encapsulation(&mut text, &side, side.encapsulation.candidates.get(1)).unwrap();
+        assert!(!text.contains("# 12.00 %"), "{text}");
     }
 
     /// 64 packets of 1500 bytes with 40 bytes around each take 33 cells each (RFC 2684: 32.08 cells of 48 bytes).

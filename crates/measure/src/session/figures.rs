@@ -64,6 +64,11 @@ impl Recorded {
         self.samples[index].push(sample);
     }
 
+    /// Whether the series has told of a probe.
+    pub(super) fn has_begun(&self, index: usize) -> bool {
+        !self.samples[index].is_empty()
+    }
+
     pub(super) fn warn(&mut self, warning: String) {
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);

@@ -138,6 +138,33 @@ fn each_phase_has_its_rate_and_its_delays() {
     assert_eq!(read.phases[1].download.as_ref().unwrap().congestion, None);
 }
 
+/// A series that ends after so many probes.
+struct Ending(usize);
+
+impl Prober for Ending {
+    fn subject(&self) -> Subject {
+        Subject { target: "192.0.2.1".to_owned(), kind: Kind::Icmp, code_point: 0 }
+    }
+
+    fn run(&mut self, now_s: &(dyn Fn() -> f64 + Sync), _: &Stop, tell: &mut dyn FnMut(Sample)) -> Result<(), Error> {
+        (0..self.0).for_each(|_| tell(Sample { sent_s: now_s(), rtt_s: Some(0.01), ..Sample::default() }));
+        Err(Error::Unsupported("the socket is gone".to_owned()))
+    }
+}
+
+#[test]
+fn a_series_that_ends_early_leaves_the_measurement_incomplete() {
+    let measured = |probes| {
+        let mut probers: Vec<Box<dyn Prober>> = vec![Box::new(Ending(probes))];
+        run(&plan(&[None]), None, &mut probers, &Stop::default(), &mut |_| {})
+    };
+    let (cut, missing) = (measured(3), measured(0));
+    assert_eq!((cut.complete, missing.complete), (false, true));
+    for measured in [cut, missing] {
+        assert_eq!(measured.warnings, ["probes of 192.0.2.1: the socket is gone"]);
+    }
+}
+
 /// A series at an interval.
 struct Timed(Option<Duration>);
 

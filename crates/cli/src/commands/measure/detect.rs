@@ -153,7 +153,7 @@ fn print(detection: &Detection, printer: &mut Printer) -> Result<()> {
 
 fn encapsulation(found: &Encapsulation) -> String {
     let first = found.candidates.first().map(|first| match first.presets.as_slice() {
-        [] => format!("{} bytes, framing {}", first.overhead_bytes, first.framing),
+        [] => first.counts(),
         presets => presets.join(" or "),
     });
     match (found.verdict, first) {
