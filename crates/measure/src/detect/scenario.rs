@@ -131,8 +131,7 @@ fn encapsulation(text: &mut String, side: &Side, candidate: Option<&Candidate>) 
         )?,
     }
     // The share of the first covers those of its name.
-    let counted =
-        |other: &Candidate| candidate.is_some_and(|first| !first.presets.is_empty() && first.presets == other.presets);
+    let counted = |other: &Candidate| !candidate.presets.is_empty() && candidate.presets == other.presets;
     let others = side.encapsulation.candidates.iter().skip(1).filter(|other| !counted(other));
     for other in others.filter(|other| other.probability > 1e-3) {
         let names = if other.presets.is_empty() { "no preset".to_owned() } else { other.presets.join(", ") };
