@@ -188,7 +188,7 @@ mod tests {
         }
     }
 
-    /// The result, and the numbers of the requests told as answered and as lost: request `n` is due at `n` times 100 ms.
+    /// The result, and the numbers of the requests that were answered and lost: request `n` is due at `n` times 100 ms.
     fn failing(error: Errno) -> (io::Result<()>, Vec<u64>, Vec<u64>) {
         let (clock_ns, stop) = (AtomicU64::new(0), Stop::default());
         let now_s = || apart_s(clock_ns.load(Ordering::Relaxed), 0_u64);
