@@ -391,6 +391,18 @@ fn without_a_key_it_says_how_to_have_one() {
     assert!(said.contains("need a key") && said.contains("hint: ") && said.contains("--key-file"), "{said}");
 }
 
+/// At an address of its own of this machine, something listens at the port of iperf3, and nothing at that of lastmile.
+#[test]
+fn a_key_that_is_named_does_not_measure_against_iperf3() {
+    let _iperf3 = std::net::TcpListener::bind("127.77.52.9:5201").unwrap();
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path.join("key"), "sixteen characters and more").unwrap();
+    let output = lastmile(&scratch.path, &["measure", "127.77.52.9", "--key-file", "key"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.starts_with("error: --key-file: 127.77.52.9 does not answer at port 5209"), "{said}");
+}
+
 /// Before anything is connected: nobody listens at the address of documentation.
 #[test]
 fn a_congestion_control_that_this_machine_lacks_is_refused_with_those_that_it_offers() {

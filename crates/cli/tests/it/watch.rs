@@ -318,6 +318,8 @@ fn watch_goes_on_without_a_route_a_shaper_and_a_store_that_can_be_written() {
 #[ignore = "needs root: real packets"]
 fn watch_counts_an_outage_for_as_long_as_it_lasts() {
     let Some(site) = Site::new() else { return };
+    // Without the loopback interface its addresses would have the default route.
+    ip(&format!("-n {} route del default", site.left.name()));
     let watcher = site.watch(&["--no-gateway", "127.0.0.1"]);
     thread::sleep(Duration::from_secs(1));
     let lo = |state: &str| ip(&format!("-n {} link set lo {state}", site.left.name()));

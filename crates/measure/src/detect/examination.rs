@@ -39,7 +39,8 @@ impl Examination<'_> {
             Found::Rate(sustained) => sustained,
             Found::Above(offered) => {
                 self.warnings.push(format!(
-                    "{}: all of {:.1} Mbit/s arrived; the line is faster",
+                    "{}: all of {:.1} Mbit/s arrived; the line is faster: the queue of a scenario is a default, \
+                     and its latency under load not the line's",
                     self.name,
                     offered / 1e6
                 ));
@@ -247,10 +248,11 @@ impl Examination<'_> {
 }
 
 fn no_buffer(name: &str, limiter: &Limiter) -> String {
-    match limiter {
-        Limiter::Shaper { .. } => format!("{name}: the buffer behind the shaper's bucket did not show itself"),
-        _ => format!("{name}: no buffer of a fixed size showed itself"),
-    }
+    let seen = match limiter {
+        Limiter::Shaper { .. } => "the buffer behind the shaper's bucket did not show itself",
+        _ => "no buffer of a fixed size showed itself",
+    };
+    format!("{name}: {seen}: the queue of a scenario is a default, and its latency under load not the line's")
 }
 
 fn unloaded(offered: f64) -> Side {

@@ -14,7 +14,7 @@ use lastmile_live::sys::{socket, stamped};
 use crate::error::Error;
 use crate::foreign::wire::{Halt, LOOK};
 use crate::load::Stop;
-use crate::probe::exchange::{self, Exchange, apart_s, passing, receive};
+use crate::probe::exchange::{self, Exchange, apart_s, passing, receive, receive_or_error};
 use crate::probe::window::Window;
 use crate::probe::{Clocks, Kind, Prober, Sample, Subject};
 
@@ -124,7 +124,7 @@ impl Irtt {
         let mut buffer = [0; 2048];
         let asked = Instant::now();
         for wait in OPEN_WAITS {
-            passing(udp.send(&request)).map_err(Error::io(what()))?;
+            unless_refused(udp.send(&request)).map_err(Error::io(what()))?;
             let until = Instant::now() + wait;
             while Instant::now() < until {
                 if stop.is_requested() {
@@ -132,8 +132,8 @@ impl Irtt {
                     let waited = asked.elapsed();
                     return Err(if waited < OPEN_WAITS[0] { Halt::Stopped } else { self.silent(waited).into() });
                 }
-                let received = receive(udp, &mut buffer, LOOK).map_err(Error::io(what()))?;
-                let Some((len, _)) = received else { continue };
+                let received = unless_refused(receive_or_error(udp, &mut buffer, LOOK)).map_err(Error::io(what()))?;
+                let Some((len, _)) = received.flatten() else { continue };
                 let Some((flags, body)) = packet::unseal(&buffer[..len], self.key()) else { continue };
                 if flags & packet::OPEN == 0 {
                     continue;
@@ -175,6 +175,16 @@ impl Irtt {
         }
         let _ = udp.send(&packet::seal(packet::CLOSE, &token.to_le_bytes(), self.key()));
         Ok(End::Stopped)
+    }
+}
+
+/// The result, if its error is not one of a single packet: a port that refuses packets is closed.
+fn unless_refused<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            Err(io::Error::new(error.kind(), "connection refused: no irtt server listens there"))
+        }
+        other => passing(other),
     }
 }
 

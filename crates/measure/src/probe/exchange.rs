@@ -98,8 +98,17 @@ fn until_end(
 
 /// The next packet of a socket and its arrival by the monotonic clock; `None` if none comes in time.
 pub(crate) fn receive(udp: &UdpSocket, buffer: &mut [u8], limit: Duration) -> io::Result<Option<(usize, u64)>> {
+    passing(receive_or_error(udp, buffer, limit)).map(Option::flatten)
+}
+
+/// As [`receive`], with the errors of one packet.
+pub(crate) fn receive_or_error(
+    udp: &UdpSocket,
+    buffer: &mut [u8],
+    limit: Duration,
+) -> io::Result<Option<(usize, u64)>> {
     udp.set_read_timeout(Some(limit))?;
-    let received = passing(stamped::receive(udp.as_fd(), buffer))?.flatten();
+    let received = stamped::receive(udp.as_fd(), buffer)?;
     Ok(received.map(|(len, stamp)| (len, clock::received_ns(stamp))))
 }
 

@@ -235,4 +235,7 @@ fn scenarios_of_shapers_policers_and_unknown_lines_are_read() {
     let fast = truth(2_000_000_000, "ethernet", 206_000);
     let (text, _) = parsed(&detected(fast, fast, 5));
     assert!(text.contains("at least: all that was sent arrived"), "{text}");
+    let first: Vec<&str> = text.lines().take(4).collect();
+    let unlike = first.iter().filter(|line| line.ends_with("is a default, and its latency under load not the line's."));
+    assert_eq!(unlike.count(), 2, "one for each way: {text}");
 }

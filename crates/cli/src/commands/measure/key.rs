@@ -54,6 +54,11 @@ impl Secret {
         self.key_file.is_some() || std::env::var_os(VARIABLE).is_some()
     }
 
+    /// Whether the command line names it: only a server of lastmile takes one.
+    pub(super) fn is_named(&self) -> bool {
+        self.key_file.is_some()
+    }
+
     pub(super) fn read(&self) -> Result<Key> {
         let key = match &self.key_file {
             Some(path) => Key::read(path),

@@ -84,6 +84,10 @@ impl Source {
                 let is_own = match wanted.port {
                     Some(port) => port != iperf3::PORT,
                     None if answers(PORT)? => true,
+                    None if key.is_named() => {
+                        key.read()?;
+                        return Err(no_own_server(wanted.host));
+                    }
                     None if answers(iperf3::PORT)? => false,
                     None => {
                         // A wrong key would be the next error.
@@ -176,6 +180,14 @@ impl Source {
             Self::Iperf3(..) | Self::Responsiveness(..) | Self::Irtt(_) => None,
         }
     }
+}
+
+/// The port of lastmile does not answer, and the user has named a key for it.
+fn no_own_server(host: &str) -> Failure {
+    Failure::new(format_args!(
+        "--key-file: {host} does not answer at port {PORT}, that of lastmile, which the key is for"
+    ))
+    .hint("`lastmile measure --serve` there serves; --port names another port; --protocol iperf3 needs no key")
 }
 
 /// No usual port answers.

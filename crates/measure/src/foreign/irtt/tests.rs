@@ -79,6 +79,18 @@ fn a_measurement_that_ends_before_the_last_request_says_that_nobody_answers() {
     assert!(told.ends_with("no answer in 1 s; is there an irtt server that has this key?"), "{told}");
 }
 
+/// The kernel answers for a closed port with ICMP, within the first wait.
+#[test]
+fn a_closed_port_is_refused_at_once() {
+    let server = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (name, interval) = ("x".to_owned(), Duration::from_millis(10));
+    let mut irtt = Irtt::new(Settings { name, server, code_point: 0, interval, key: None });
+    let began = Instant::now();
+    let told = irtt.run(&|| 0.0, &Stop::default(), &mut |_| {}).unwrap_err().to_string();
+    assert!(told.ends_with("connection refused: no irtt server listens there"), "{told}");
+    assert!(began.elapsed() < OPEN_WAITS[0], "{:?}", began.elapsed());
+}
+
 #[test]
 fn a_key_is_text_or_hexadecimal_as_irtt_takes_it() {
     assert_eq!(key(" secret\n"), Ok(b"secret".to_vec()));
