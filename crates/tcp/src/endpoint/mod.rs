@@ -296,7 +296,8 @@ impl Endpoint {
             return None;
         }
         if i64::from(ahead) <= admitted as i64 {
-            timestamps.note(segment.seq, last_ack, value, clock);
+            let end = segment.seq.add(u32::from(segment.payload_len()));
+            timestamps.note((segment.seq, end), last_ack, value, clock);
         }
         let ticks = clock.wrapping_sub(echo);
         // An echo from the future is not this end's.

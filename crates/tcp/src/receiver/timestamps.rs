@@ -39,10 +39,13 @@ impl Timestamps {
     }
 
     /// RFC 7323, section 4.3 (2), and 5.3, R3: the timestamp to echo is that of the earliest segment not
-    /// acknowledged.
+    /// acknowledged. `octets`: the first of the segment, and one past the last. If all are acknowledged, it lies
+    /// outside of the window (R2) and its timestamp does not count: a needless retransmission that overtakes new
+    /// data would else make them old duplicates. As in Linux (`tcp_sequence`), a segment that ends at the last
+    /// acknowledgement counts.
     #[inline]
-    pub(crate) fn note(&mut self, seq: SeqNumber, last_ack: SeqNumber, value: u32, clock: u32) {
-        if seq.at_or_before(last_ack) {
+    pub(crate) fn note(&mut self, octets: (SeqNumber, SeqNumber), last_ack: SeqNumber, value: u32, clock: u32) {
+        if octets.0.at_or_before(last_ack) && octets.1.at_or_after(last_ack) {
             (self.recent, self.recent_at) = (value, clock);
         }
     }

@@ -55,6 +55,8 @@ pub(super) struct Delivery {
     pub(super) lost: bool,
     /// The measured age of a delivered segment that was sent once.
     pub(super) age: Option<Duration>,
+    /// The age of the newest such segment, by the times of transmission: of the SACKed ones, if there are any.
+    pub(super) newest: Option<Duration>,
 }
 
 /// An acknowledgement of new data outside of fast recovery.
@@ -113,7 +115,7 @@ impl Sender {
         self.timers.end_backoff();
         self.timers.forget_probe_octet();
         let uses_sack = self.flight.uses_sack();
-        let newest = match uses_sack {
+        let mut newest = match uses_sack {
             false if self.congestion.watches(config) => self.flight.transmissions().age(now, ack - 1),
             _ => None,
         };
@@ -121,6 +123,7 @@ impl Sender {
         let (mut delivery, mut age) = (Delivery::default(), None);
         if uses_sack || (self.repair.style().is_sack() && info.segment.options().sack_count() > 0) {
             delivery = self.deliver(now, config, info, from);
+            newest = self.watched(config, &delivery).or(newest);
         }
         delivery.advanced = true;
         if self.rtt.is_linux() {
@@ -213,6 +216,13 @@ impl Sender {
         }
     }
 
+    /// The round trip that HyStart watches where octets are SACKed. As in Linux, that of a segment which has overtaken
+    /// others counts (`tcp_clean_rtx_queue`, `cubictcp_acked`).
+    fn watched(&self, config: &Config, delivery: &Delivery) -> Option<Duration> {
+        let watches = config.congestion.slow_start == SlowStart::HyStart && self.congestion.watches(config);
+        delivery.newest.filter(|_| watches)
+    }
+
     #[cold]
     fn watch_slow_start(&mut self, now: Instant, config: &Config, age: Duration) {
         let trip = RoundTrip {
@@ -257,6 +267,9 @@ impl Sender {
         if style.is_sack() && info.segment.options().sack_count() > 0 {
             let untouched = self.lost_by_timeout();
             delivery = self.deliver(now, config, info, self.flight.una());
+            if let Some(age) = self.watched(config, &delivery) {
+                self.watch_slow_start(now, config, age);
+            }
             self.measure_sacked(now, config, delivery.age);
             if self.repair.undo.is_some() {
                 self.judge(info.segment, delivery, untouched);

@@ -100,18 +100,20 @@ impl Sender {
             sent.retransmitted
                 && echo.is_some_and(|echo| echo.wrapping_sub(config.timers.timestamp(sent.at(now))).cast_signed() < 0)
         };
-        let (mut age_us, mut retransmitted) = (None, false);
+        let (mut age_us, mut newest_us, mut retransmitted) = (None, None, false);
         records.settle(from, una, |part| {
             if let SegmentState::Sent(sent) = part.state {
                 let age = rack.on_delivered(now, part.range, sent, least_us, highest, is_earlier(sent));
                 age_us = age_us.or(Some(age));
+                newest_us = Some(age);
                 retransmitted |= sent.retransmitted;
                 delivery.original |= !sent.retransmitted && part.range.start < recover;
             }
         });
         // Karn's algorithm.
         age_us = age_us.filter(|_| !retransmitted);
-        let mut sacked_us = None;
+        newest_us = newest_us.filter(|_| !retransmitted);
+        let (mut sacked_us, mut newest_sacked_us) = (None, u32::MAX);
         for block in info.segment.options().sack_blocks() {
             let Some(range) = self.block_range(block) else { continue };
             let (records, rack) = (self.flight.transmissions_mut(), &mut self.repair.rack);
@@ -126,11 +128,14 @@ impl Sender {
                     if !sent.retransmitted {
                         delivery.original |= part.range.start < recover;
                         sacked_us = sacked_us.max(Some(age));
+                        newest_sacked_us = newest_sacked_us.min(age);
                     }
                 }
             });
         }
-        delivery.age = age_us.or(sacked_us).map(|us| Duration::from_us(u64::from(us)));
+        let duration = |us: u32| Duration::from_us(u64::from(us));
+        delivery.age = age_us.or(sacked_us).map(duration);
+        delivery.newest = sacked_us.map(|_| newest_sacked_us).or(newest_us).map(duration);
         delivery.octets = self.flight.delivered() - before;
         self.count_duplicate(duplicate);
         delivery

@@ -21,7 +21,8 @@
 //! until a window after the repair. F-RTO needs SACK; without it (NewReno) Eifel alone decides. Tahoe and
 //! Reno predate all three and undo nothing. As in Linux, CUBIC begins a new curve at the restored window;
 //! RFC 9438, section 4.9, would continue the old one. Unlike Linux, the sender does not learn of reordering
-//! from it.
+//! from it, and a fast recovery ends at once: Linux (`tcp_try_undo_partial`) waits until no retransmission is in
+//! flight.
 //! Cost: one test for each acknowledgement; boxed, 40 bytes.
 
 use lastmile_packet::Meta;

@@ -10,6 +10,7 @@
 //! - of at least nine round trips in a round, the least is an eighth, but 4 to 16 ms, above the least of all rounds.
 //!
 //! A fast retransmit that is undone leaves the state as it was, a timeout begins it anew.
+//! Where octets are SACKed, the round trip of the newest one of them counts, though it may have overtaken others.
 //!
 //! Differs: only the first slow start is watched. Linux also watches that after a timeout, which ends at a
 //! threshold anyway, and learns of shorter round trips while a loss is repaired. Needs the times of transmission,
