@@ -10,7 +10,7 @@ use html5ever::tokenizer::{BufferQueue, Token, TokenSink, TokenSinkResult, Token
 use lastmile_results::report;
 use lastmile_results::schema::{Flow, FlowLimits, Inputs, Link, Phase, PhaseFlow, RunFacts, Summary};
 use lastmile_results::{Run, Series, table};
-use lastmile_text::shown;
+use lastmile_text::escape;
 
 use crate::text::texts;
 
@@ -22,7 +22,7 @@ pub fn check(input: &[u8]) {
     let harmless = run(&harmless);
 
     let page = report::page(std::slice::from_ref(&hostile));
-    assert!(!page.contains(|c| shown::is_hidden(c) && !matches!(c, '\n' | '\t')), "{page:?}");
+    assert!(!page.contains(|c| escape::is_hidden(c) && !matches!(c, '\n' | '\t')), "{page:?}");
     assert_eq!(elements(&page), elements(&report::page(std::slice::from_ref(&harmless))));
     let pair = |run: &Run| [run.clone(), run.clone()];
     assert_eq!(elements(&report::page(&pair(&hostile))), elements(&report::page(&pair(&harmless))));
@@ -37,13 +37,13 @@ pub fn check(input: &[u8]) {
     assert_eq!(xml(&text), xml(&drawing(&harmless)));
 
     let shown_text = table::run(&hostile.summary, 120);
-    assert!(!shown_text.contains(|c| shown::is_hidden(c) && c != '\n'), "{shown_text:?}");
+    assert!(!shown_text.contains(|c| escape::is_hidden(c) && c != '\n'), "{shown_text:?}");
 }
 
 /// The character, or a letter in place of one with a meaning in markup, XML or a terminal. Texts
 /// keep their lengths and words.
 fn harmless(c: char) -> char {
-    if "<>&\"'`".contains(c) || shown::is_hidden(c) { 'x' } else { c }
+    if "<>&\"'`".contains(c) || escape::is_hidden(c) { 'x' } else { c }
 }
 
 /// A run in which each kind of name is one of the texts.

@@ -11,7 +11,7 @@ use lastmile_kernel::{Configuration, Flood};
 use lastmile_linklayer::LinkLayer;
 use lastmile_results::json;
 use lastmile_scenario::{Diagnostic, Source};
-use lastmile_text::{csv, shell, shown, systemd};
+use lastmile_text::{csv, escape, shell, systemd};
 use lastmile_units::{BitRate, ByteCount};
 
 /// The longest text. Longer ones test nothing more, and their pages take long.
@@ -97,14 +97,14 @@ fn check_unit(texts: &[String]) {
     let path = format!("/{}", texts[0]);
     let program = systemd::program(path.as_ref());
     let unit = format!("{values}ExecStart={} {}\n", program.as_deref().unwrap_or("/bin/true"), words.join(" "));
-    assert!(!unit.contains(|c| shown::is_hidden(c) && c != '\n'), "{unit:?}");
+    assert!(!unit.contains(|c| escape::is_hidden(c) && c != '\n'), "{unit:?}");
     let directives = read::unit(&unit);
     let (exec, descriptions) = directives.split_last().expect("there is one");
     assert_eq!(descriptions.len(), texts.len(), "{unit:?}");
     for ((key, value), text) in descriptions.iter().zip(texts) {
         assert_eq!(*key, "Description");
         let plain = read::specifiers(value);
-        let meant = format!("of {}", shown::line(text));
+        let meant = format!("of {}", escape::line(text));
         assert!(plain == meant || plain == format!("{meant}\\"), "{plain:?} {meant:?}");
     }
     assert_eq!(exec.0, "ExecStart");
@@ -118,18 +118,18 @@ fn check_unit(texts: &[String]) {
 
 fn check_terminal(texts: &[String]) {
     for text in texts {
-        let line = shown::line(text);
-        assert!(!line.contains(shown::is_hidden), "{line:?}");
-        assert_eq!(text.contains(shown::is_hidden), *line != **text, "only what is hidden is escaped");
-        let lines = shown::lines(text);
-        assert!(!lines.contains(|c| shown::is_hidden(c) && c != '\n'), "{lines:?}");
+        let line = escape::line(text);
+        assert!(!line.contains(escape::is_hidden), "{line:?}");
+        assert_eq!(text.contains(escape::is_hidden), *line != **text, "only what is hidden is escaped");
+        let lines = escape::lines(text);
+        assert!(!lines.contains(|c| escape::is_hidden(c) && c != '\n'), "{lines:?}");
         assert_eq!(lines.split('\n').count(), text.split('\n').count());
     }
     let text = |index: usize| texts[index % texts.len()].as_str();
     let source = Source::new(text(0), text(1));
     for start in [0, text(1).len() / 2, text(1).len()] {
         let finding = Diagnostic::error(source.place(start..start + text(2).len()), text(2)).hint(text(3)).to_string();
-        assert!(!finding.contains(|c| shown::is_hidden(c) && c != '\n'), "{finding:?}");
+        assert!(!finding.contains(|c| escape::is_hidden(c) && c != '\n'), "{finding:?}");
         let rows: Vec<&str> = finding.split('\n').collect();
         assert_eq!(rows.len(), 5, "{finding}");
         let [excerpt, caret] = [rows[2], rows[3]].map(|row| row.chars().count());
@@ -140,7 +140,7 @@ fn check_terminal(texts: &[String]) {
 /// Data for programs is exact.
 fn check_data(texts: &[String]) {
     let written = json::pretty(&texts);
-    assert!(!written.contains(|c| shown::is_hidden(c) && c != '\n'), "{written:?}");
+    assert!(!written.contains(|c| escape::is_hidden(c) && c != '\n'), "{written:?}");
     assert_eq!(serde_json::from_str::<Vec<String>>(&written).expect("JSON"), texts);
     let cells: Vec<_> = texts.iter().map(|text| csv::cell(text)).collect();
     assert_eq!(read::records(&format!("{}\r\n", cells.join(","))), [texts]);

@@ -7,9 +7,8 @@
 //!
 //! This file has the data packets, `acks.rs` the ACKs, `cause.rs` the causes of retransmissions,
 //! `limits.rs` the sender's limits and the results, `numbers.rs` packets that are missing, `repeats.rs`
-//! packets that repeat octets or fill holes, `reports.rs` the reports of
-//! duplicates, `state.rs` the parts of the state, `undo.rs` and `taken_back.rs` repairs that
-//! are taken back.
+//! packets that repeat octets or fill holes, `reports.rs` the reports of duplicates, `state.rs` the parts
+//! of the state, `undo.rs` and `undone_repairs.rs` repairs that the sender undoes.
 
 mod acks;
 mod cause;
@@ -18,9 +17,9 @@ mod numbers;
 mod repeats;
 mod reports;
 mod state;
-mod taken_back;
 mod trace;
 mod undo;
+mod undone_repairs;
 
 use std::num::{NonZeroU16, NonZeroU32};
 

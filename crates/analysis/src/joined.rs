@@ -21,7 +21,7 @@
 //! Cost: 40 bytes for each packet of both captures and 120 for each pair, and a sort.
 
 mod clock;
-mod glimpse;
+mod fingerprint;
 mod octets;
 mod steps;
 
@@ -34,8 +34,8 @@ use lastmile_units::Duration;
 
 pub use self::clock::{ClockOffset, ClockStep, NoClock};
 use self::clock::{Clocks, offset};
-use self::glimpse::Glimpse;
-pub use self::glimpse::{Glimpses, ends_on_its_link};
+use self::fingerprint::Fingerprint;
+pub use self::fingerprint::{Fingerprints, ends_on_its_link};
 use self::octets::divide;
 pub use self::steps::MOST_DRIFT;
 use self::steps::Pair;
@@ -115,7 +115,7 @@ struct Way {
 
 /// Compares two captures; `None` if no packet is in both.
 #[must_use]
-pub fn join(mut first: Glimpses, mut second: Glimpses) -> Option<Joined> {
+pub fn join(mut first: Fingerprints, mut second: Fingerprints) -> Option<Joined> {
     first.all.sort_unstable();
     second.all.sort_unstable();
     let Found { mut pairs, mut single } = pair(&first.all, &second.all);
@@ -138,7 +138,7 @@ pub fn join(mut first: Glimpses, mut second: Glimpses) -> Option<Joined> {
     // packets of the direction in common.
     let whole = single.iter().map(|(which, one)| (which, one, [true; 2]));
     let gaps = divided.gaps.iter().map(|gap| (&gap.which, &gap.one, gap.is_within));
-    let is_forwarded = |one: &Glimpse| {
+    let is_forwarded = |one: &Fingerprint| {
         let is_local = first.local.contains(&one.flow) || second.local.contains(&one.flow);
         // Of such a flow in both captures, these are on one link.
         !is_local || side.forward.contains_key(&one.flow)
@@ -176,17 +176,17 @@ pub fn join(mut first: Glimpses, mut second: Glimpses) -> Option<Joined> {
 }
 
 /// A packet at the first capture, how much later it is at the second, and its number there.
-type Both = (Glimpse, i64, u32);
+type Both = (Fingerprint, i64, u32);
 
 /// Pairs, and packets of one capture only, with its index.
 #[derive(Default)]
 struct Found {
     pairs: Vec<Both>,
-    single: Vec<(usize, Glimpse)>,
+    single: Vec<(usize, Fingerprint)>,
 }
 
 /// Pairs equal packets of two sorted lists.
-fn pair(first: &[Glimpse], second: &[Glimpse]) -> Found {
+fn pair(first: &[Fingerprint], second: &[Fingerprint]) -> Found {
     let mut found = Found::default();
     let (mut i, mut j) = (0, 0);
     while let (Some(a), Some(b)) = (first.get(i), second.get(j)) {
@@ -241,14 +241,14 @@ impl Sides {
         (!pairs.is_empty()).then_some(Self { forward })
     }
 
-    fn is_there(&self, one: &Glimpse) -> bool {
+    fn is_there(&self, one: &Fingerprint) -> bool {
         self.forward.get(&one.flow).copied().unwrap_or(true) == one.forward
     }
 }
 
 impl Way {
     /// Adds a packet of both captures; with its number at the second if it has a delay.
-    fn add(&mut self, one: &Glimpse, later: i64, other: Option<u32>) {
+    fn add(&mut self, one: &Fingerprint, later: i64, other: Option<u32>) {
         self.both += 1;
         self.both_data += u64::from(one.retains);
         if let Some(other) = other {

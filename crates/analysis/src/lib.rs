@@ -10,13 +10,13 @@
 //! | --- | --- |
 //! | `connections.rs` | assignment of packets to connections; the opener of each |
 //! | `buckets.rs` | distributions of delays, to three digits |
-//! | `captured.rs` | headers truncated by a snap length |
+//! | `truncated.rs` | headers truncated by a snap length |
 //! | `half.rs` | one direction: its data |
 //! | `half/acks.rs` | the ACKs of the other side |
 //! | `half/limits.rs` | the limits of its sender over time; the results |
 //! | `half/trace.rs` | the sender's congestion window along its packets |
 //! | `half/state.rs` | the parts of its state |
-//! | `half/undo.rs`, `half/taken_back.rs` | repairs that the sender takes back |
+//! | `half/undo.rs`, `half/undone_repairs.rs` | repairs that the sender takes back |
 //! | `half/numbers.rs` | packets that are missing, by their IPv4 identifications |
 //! | `half/reports.rs` | reports of duplicates |
 //! | `half/cause.rs` | the cause of a retransmission, from the packets around it |
@@ -38,14 +38,14 @@
 //! | `fairness.rs` | fairness among connections, and its explanation |
 //! | `stream.rs` | delay, jitter, losses and late packets of a stream of datagrams |
 //! | `quantiles.rs` | medians and percentiles of values themselves |
-//! | `seen.rs` | the numbers of a stream that have come, so that copies count once |
+//! | `duplicates.rs` | the numbers of a stream that have come, so that copies count once |
 
 pub mod buckets;
-mod captured;
 mod cause;
 mod congestion;
 mod connections;
 pub mod datagrams;
+pub mod duplicates;
 mod ecn;
 pub mod fairness;
 mod half;
@@ -58,16 +58,15 @@ mod ranges;
 mod remote;
 mod response_time;
 mod roundtrip;
-pub mod seen;
 mod segment_size;
 mod sender;
 mod sender_clock;
 pub mod stream;
 mod timestamps;
 mod trace;
+mod truncated;
 mod vantage;
 
-pub use captured::{is_fragment, parse_captured};
 pub use cause::Cause;
 pub use congestion::Phase;
 pub use connections::{Analysis, Sighting};
@@ -80,4 +79,5 @@ pub use outcome::{
 pub use outstanding::MOST_OUTSTANDING;
 pub use sender::Basis;
 pub use trace::{Acknowledgement, Data, Kind, SACK_BLOCKS, Sender, Traced};
+pub use truncated::{is_fragment, parse_captured};
 pub use vantage::Vantage;

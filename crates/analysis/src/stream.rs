@@ -18,7 +18,7 @@
 use lastmile_units::{Duration, Instant};
 
 use crate::buckets::Buckets;
-use crate::seen::Seen;
+use crate::duplicates::Seen;
 
 /// The measurements of a stream at its receiver.
 #[derive(Clone, Debug, Default)]

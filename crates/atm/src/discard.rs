@@ -29,7 +29,7 @@ mod ppd;
 mod reason;
 mod spd;
 mod state;
-mod tail;
+mod tail_drop;
 
 use lastmile_units::CellCount;
 use thiserror::Error;
@@ -40,7 +40,7 @@ pub use ppd::{LastCell, Measure};
 pub use reason::CellDrop;
 use spd::Spd;
 pub use state::{FrameState, Occupancy};
-use tail::Limits;
+use tail_drop::Limits;
 
 /// The frames that a queue drops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -3,11 +3,12 @@
 use std::process::Command;
 
 use crate::measurement::Measurement;
-use crate::{atm, captures, cells, datapath, live, queues, runs, simulate, startup, yardstick};
+use crate::{atm, captures, cells, datapath, live, machine_baseline, queues, runs, simulate, startup};
 
 /// All measurements, in the order of the table.
 pub(crate) fn names() -> Vec<String> {
-    let names = yardstick::names().into_iter().chain(simulate::names()).chain(runs::names()).chain(cells::names());
+    let names =
+        machine_baseline::names().into_iter().chain(simulate::names()).chain(runs::names()).chain(cells::names());
     names
         .chain(startup::names())
         .chain(queues::names())
@@ -30,7 +31,7 @@ pub(crate) fn run(name: &str, brief: bool) -> Option<Measurement> {
         Some((runs::PREFIX, _)) => runs::run(name),
         Some((captures::PREFIX, _)) => captures::run(name),
         _ => simulate::run(name)
-            .or_else(|| yardstick::run(name))
+            .or_else(|| machine_baseline::run(name))
             .or_else(|| cells::run(name))
             .or_else(|| startup::run(name)),
     }

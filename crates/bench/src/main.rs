@@ -19,6 +19,7 @@ mod datapath;
 mod disciplines;
 mod instructions;
 mod live;
+mod machine_baseline;
 mod measurement;
 mod networks;
 mod queues;
@@ -26,7 +27,6 @@ mod runs;
 mod simulate;
 mod startup;
 mod traffic;
-mod yardstick;
 
 use std::process::ExitCode;
 

@@ -16,7 +16,7 @@ mod interrupt;
 mod invocation;
 mod memory;
 mod printer;
-mod removed;
+mod removed_options;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -102,7 +102,7 @@ fn command(arguments: &[OsString]) -> Exit {
         // With standard error closed there is no reader.
         Err(error) if error.use_stderr() => {
             let command = arguments.first().map(|command| command.to_string_lossy()).unwrap_or_default();
-            if let Some(removed) = removed::removed(&command, &error) {
+            if let Some(removed) = removed_options::removed(&command, &error) {
                 return printer.failure(&removed);
             }
             let _ = printer::escaped(error).print();

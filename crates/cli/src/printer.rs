@@ -12,7 +12,7 @@ use anstyle::{AnsiColor, Style};
 use clap::error::{ContextKind, ContextValue};
 use lastmile_results::json;
 use lastmile_scenario::Report;
-use lastmile_text::shown;
+use lastmile_text::escape;
 use lastmile_text::table::Table;
 use rustix::termios::tcgetwinsize;
 use serde::Serialize;
@@ -25,7 +25,7 @@ const HINT: Style = AnsiColor::Cyan.on_default().bold();
 
 /// An error of the command line, with the user's words escaped.
 pub(crate) fn escaped(mut error: clap::Error) -> clap::Error {
-    let hidden = |text: &String| shown::line(text).into_owned();
+    let hidden = |text: &String| escape::line(text).into_owned();
     let typed = error.context().filter_map(|(kind, value)| match value {
         ContextValue::String(text) => Some((kind, ContextValue::String(hidden(text)))),
         ContextValue::Strings(texts) => Some((kind, ContextValue::Strings(texts.iter().map(hidden).collect()))),
@@ -51,7 +51,7 @@ impl Screen {
         // ECMA-48: cursor to the first position (CUP); erase the rest of a line, and below the last
         // one (EL, ED).
         let mut screen = "\x1b[H".to_owned();
-        let text = shown::lines(text);
+        let text = escape::lines(text);
         let (lines, room) = (text.lines().count(), rows.saturating_sub(1));
         let whole = if lines > room { room.saturating_sub(1) } else { lines };
         for line in text.lines().take(whole) {
@@ -79,7 +79,7 @@ impl Printer {
 
     /// Data for people: text, in lines.
     pub(crate) fn data(&mut self, text: &str) -> io::Result<()> {
-        self.data.write_all(shown::lines(text).as_bytes())?;
+        self.data.write_all(escape::lines(text).as_bytes())?;
         self.data.flush()
     }
 
@@ -97,7 +97,7 @@ impl Printer {
 
     /// Data for people: a heading on its own line.
     pub(crate) fn heading(&mut self, text: &str) -> io::Result<()> {
-        writeln!(self.data, "{HEADING}{}{HEADING:#}", shown::line(text))
+        writeln!(self.data, "{HEADING}{}{HEADING:#}", escape::line(text))
     }
 
     /// Data for programs: unchanged text.
@@ -111,7 +111,7 @@ impl Printer {
         if out.is_terminal() {
             let mut data = Vec::new();
             fill(&mut data)?;
-            out.write_all(shown::file(&String::from_utf8_lossy(&data)).as_bytes())?;
+            out.write_all(escape::file(&String::from_utf8_lossy(&data)).as_bytes())?;
         } else {
             // Not through the stream that removes escape sequences.
             let mut buffered = io::BufWriter::new(&mut out);
@@ -144,14 +144,14 @@ impl Printer {
     /// A message of one line. While a live view is open, the view shows messages.
     pub(crate) fn talk(&mut self, line: &str) {
         if !lastmile_terminal::say(line) {
-            self.say(&shown::line(line));
+            self.say(&escape::line(line));
         }
     }
 
     /// A message of several lines.
     pub(crate) fn talk_lines(&mut self, lines: &str) {
         if !lastmile_terminal::say(lines) {
-            self.say(&shown::lines(lines));
+            self.say(&escape::lines(lines));
         }
     }
 
@@ -174,9 +174,9 @@ impl Printer {
             Failure::ReaderGone => return Exit::Done,
             Failure::Report(report) => self.talk_lines(&report.to_string()),
             Failure::Wrong { message, hint } => {
-                self.say(&format!("{ERROR}error:{ERROR:#} {}", shown::line(message)));
+                self.say(&format!("{ERROR}error:{ERROR:#} {}", escape::line(message)));
                 if let Some(hint) = hint {
-                    self.say(&format!("{HINT}hint:{HINT:#} {}", shown::line(hint)));
+                    self.say(&format!("{HINT}hint:{HINT:#} {}", escape::line(hint)));
                 }
             }
         }

@@ -362,7 +362,7 @@ mod tests {
         let named = script.replace(&quoted, "WORD").replace(&format!("TABLE={}\n", table_of(hostile)), "TABLE=NAME\n");
         for line in named.lines().filter(|line| line.contains("reboot")) {
             assert!(line.trim_start().starts_with('#'), "{line:?}");
-            assert!(!line.contains(lastmile_text::shown::is_hidden), "{line:?}");
+            assert!(!line.contains(lastmile_text::escape::is_hidden), "{line:?}");
         }
     }
 

@@ -6,16 +6,16 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `shelf.rs` | the embedded files, and entries found by name |
+//! | `embedded.rs` | the embedded files, and entries found by name |
 //! | `entry.rs` | one file: what it says about itself, and the part that goes into a scenario |
 //! | `compose.rs` | a scenario made of a line and a home |
 //! | `need.rs` | the rates that a home needs, compared with those of the line |
 
 mod compose;
+mod embedded;
 mod entry;
 mod need;
-mod shelf;
 
 pub use compose::Composed;
+pub use embedded::{Unknown, home, homes, line, lines};
 pub use entry::{Home, Line};
-pub use shelf::{Unknown, home, homes, line, lines};

@@ -22,15 +22,15 @@
 //! kernel dropped before this program could read it is counted apart.
 
 mod config;
+mod environment;
 mod outcome;
 mod server;
 mod side;
-mod world;
 
 pub use config::{Config, Place};
+pub use environment::World;
 pub use outcome::{Ended, Outcome};
 pub use side::Side;
-pub use world::World;
 
 pub use crate::handle::{Handle, Snapshot};
 pub use crate::pace::Tuning;

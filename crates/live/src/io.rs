@@ -2,13 +2,13 @@
 
 pub mod bypass;
 pub(crate) mod claim;
+mod handover;
 #[cfg(test)]
 mod hostile;
 pub mod interface;
 pub(crate) mod lookup;
 pub mod offload;
 pub mod packet_socket;
-mod parting;
 pub mod tun;
 pub mod xdp;
 

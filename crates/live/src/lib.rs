@@ -30,13 +30,13 @@
 #![cfg(target_os = "linux")]
 
 pub mod bump;
-mod carry;
 pub mod clients;
 pub mod clock;
 pub mod control;
 pub mod echo;
 pub mod emulate;
 pub mod error;
+mod forwarding_loop;
 pub mod gateway;
 pub mod handle;
 pub mod holder;

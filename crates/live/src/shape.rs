@@ -24,15 +24,15 @@
 
 mod bridge;
 mod direction;
+mod environment;
 mod handle;
 pub mod notify;
 pub mod sandbox;
 pub mod supervise;
-mod world;
 
 pub use direction::Direction;
+pub use environment::{Config, World};
 pub use handle::Handle;
-pub use world::{Config, World};
 
 pub use crate::handle::Snapshot;
 pub use crate::pace::Tuning;

@@ -17,10 +17,10 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
 use crate::arguments::{FilePath, Length, MemorySize, Policy, Seed, SeedCount, SeriesNames, Threads};
-use crate::attend::{Attendant, Shared, Worker};
 use crate::error;
 use crate::run::{self, Run, drawing};
 use crate::scenario::Given;
+use crate::slices::{Attendant, Shared, Worker};
 use crate::value;
 
 /// A finished comparison.

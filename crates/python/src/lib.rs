@@ -9,14 +9,14 @@
 //! | `scenario.rs`, `value.rs` | scenarios: read, changed, taken from the library; values of keys from Python |
 //! | `quantity.rs` | rates, times and sizes in texts, as numbers |
 //! | `arguments.rs` | arguments of several functions |
-//! | `attend.rs` | what happens between slices of runs: signals, progress |
+//! | `slices.rs` | what happens between slices of runs: signals, progress |
 //! | `run.rs`, `compare.rs` | runs and comparisons |
 //! | `reproduce.rs` | published tables, reproduced |
 //! | `captures.rs` | captures analysed, and their packets as Arrow |
 //! | `study.rs`, `table.rs` | studies of thousands of runs; their table |
 //! | `series.rs` | samples over time, as Arrow |
 //! | `supplied.rs` | queueing disciplines and congestion controls written in Python |
-//! | `forms.rs` | closed forms over many values |
+//! | `closed_forms.rs` | closed forms over many values |
 //! | `command.rs` | the command `lastmile` |
 
 #![cfg_attr(
@@ -27,9 +27,9 @@
 #[cfg(feature = "extension")]
 mod arguments;
 #[cfg(feature = "extension")]
-mod attend;
-#[cfg(feature = "extension")]
 mod captures;
+#[cfg(feature = "extension")]
+mod closed_forms;
 #[cfg(feature = "command")]
 mod command;
 #[cfg(feature = "extension")]
@@ -38,8 +38,6 @@ mod compare;
 mod ending;
 #[cfg(feature = "extension")]
 mod error;
-#[cfg(feature = "extension")]
-mod forms;
 #[cfg(feature = "extension")]
 mod quantity;
 #[cfg(feature = "extension")]
@@ -50,6 +48,8 @@ mod run;
 mod scenario;
 #[cfg(feature = "extension")]
 mod series;
+#[cfg(feature = "extension")]
+mod slices;
 #[cfg(feature = "extension")]
 mod study;
 #[cfg(feature = "extension")]
@@ -67,6 +67,11 @@ mod _lastmile {
 
     #[pymodule_export]
     use crate::captures::{Analysis, Packets, analyse};
+    #[pymodule_export]
+    use crate::closed_forms::{
+        ack_rate, amp, asymmetry, cells, efficiency, grant_bound, jain, largest_ip, mean_ci95, mos, on_wire, presets,
+        r_factor, rate, wait_behind,
+    };
     #[cfg(feature = "command")]
     #[pymodule_export]
     use crate::command::main;
@@ -74,11 +79,6 @@ mod _lastmile {
     use crate::compare::{Comparison, compare, comparison_of_parts};
     #[pymodule_export]
     use crate::ending::{end_simulations, forget_simulations};
-    #[pymodule_export]
-    use crate::forms::{
-        ack_rate, amp, asymmetry, cells, efficiency, grant_bound, jain, largest_ip, mean_ci95, mos, on_wire, presets,
-        r_factor, rate, wait_behind,
-    };
     #[pymodule_export]
     use crate::quantity::{numbers_of, quantity};
     #[pymodule_export]

@@ -14,8 +14,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use crate::arguments::{Tables, Threads};
-use crate::attend::Attendant;
 use crate::error;
+use crate::slices::Attendant;
 use crate::value::parsed;
 
 /// Published tables next to simulations of them: the document of `lastmile reproduce --json`.

@@ -18,10 +18,10 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::arguments::{Flow, Folder, Length, MemorySize, Policy, Seed, SeriesNames};
-use crate::attend::Attendant;
 use crate::error;
 use crate::scenario::{Given, Scenario};
 use crate::series::Series;
+use crate::slices::Attendant;
 use crate::supplied::{Failure, Supplied};
 use crate::value::parsed;
 

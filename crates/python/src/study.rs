@@ -25,10 +25,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyMapping;
 
 use crate::arguments::{Count, FilePath, Folder, Length, MemorySize, Seed, SeedCount, Threads, Told};
-use crate::attend::Attendant;
 use crate::error;
 use crate::run;
 use crate::scenario::{Given, Scenario, Source};
+use crate::slices::Attendant;
 use crate::table::Table;
 use crate::value;
 

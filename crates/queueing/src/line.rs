@@ -28,8 +28,8 @@ mod counted;
 mod granted;
 pub mod grants;
 pub mod impairments;
+mod in_transmission;
 mod interruption;
-mod partly_sent;
 pub mod trace;
 mod transmitter;
 
@@ -39,7 +39,7 @@ pub use config::Config;
 use counted::{Counted, lost_or_spoilt};
 pub use counted::{Observer, Stats};
 use impairments::Wire;
-use partly_sent::PartlySent;
+use in_transmission::PartlySent;
 use transmitter::Transmitter;
 
 /// One direction of a line.

@@ -25,9 +25,9 @@
 //! A bound is not a forecast. Flows that share a link each have the bound of a single flow;
 //! [`fair`] has their equal shares.
 
-mod carried;
+mod carryover;
+mod constraint;
 pub(crate) mod fair;
-mod hold;
 mod shape;
 
 use std::sync::Arc;
@@ -41,10 +41,10 @@ use lastmile_units::{Duration, Instant};
 use crate::format;
 use crate::interval::Interval;
 
-pub(crate) use carried::Before;
-use carried::Carried;
-use hold::Hold;
-pub(crate) use hold::{Full, Span};
+pub(crate) use carryover::Before;
+use carryover::Carried;
+use constraint::Constraint;
+pub(crate) use constraint::{Full, Span};
 pub(crate) use shape::Shape;
 use shape::TcpShape;
 
@@ -78,20 +78,20 @@ impl Bound {
 pub(crate) struct Limits {
     /// The bound by a source with a maximum rate.
     source: Option<Bound>,
-    /// The bound by each hold of each link of the data's path.
+    /// The bound by each constraint of each link of the data's path.
     data: Vec<LinkBound>,
     /// The receive window, in bytes, and its rate.
     window: Option<(u64, Bound)>,
-    /// The bound by each hold of each link of the ACKs' path, if each ACK arrives.
+    /// The bound by each constraint of each link of the ACKs' path, if each ACK arrives.
     acks: Vec<LinkBound>,
 }
 
-/// The bound by a hold of a link.
+/// The bound by a constraint of a link.
 #[derive(Clone, Debug)]
 struct LinkBound {
     bound: Bound,
     link: usize,
-    hold: Hold,
+    constraint: Constraint,
     /// The most payload bytes in a span beyond the rate.
     beyond: f64,
 }
@@ -105,10 +105,10 @@ impl Limits {
         }
         let all = if shape.many { ", all its connections together" } else { "" };
         let simulated = outcome.events.is_some();
-        let data = holds(network, &shape.data_path, shape.payload).map(|(link, hold, beyond)| {
-            let by = format!("{}{all}", hold.words(&network.links[link]));
-            let bound = Bound::of_link(link, shape.best_bps(&network.links[link], hold, simulated), by);
-            LinkBound { bound, link, hold, beyond }
+        let data = constraints(network, &shape.data_path, shape.payload).map(|(link, constraint, beyond)| {
+            let by = format!("{}{all}", constraint.words(&network.links[link]));
+            let bound = Bound::of_link(link, shape.best_bps(&network.links[link], constraint, simulated), by);
+            LinkBound { bound, link, constraint, beyond }
         });
         let tcp = shape.tcp.filter(|_| !shape.many);
         let window = tcp.map(|tcp| (tcp.window, by_window(network, shape, &tcp)));
@@ -143,43 +143,60 @@ pub(crate) fn of_flow(
     let add = |bound: &Bound, bps: f64, bytes: f64| Bound { bps: bps + bytes * 8.0 / span_s, ..bound.clone() };
     let source = limits.source.iter().map(|bound| add(bound, bound.bps, carried.of_source(bound.bps, from) + packet));
     let data = limits.data.iter().map(|of| {
-        let part = of.hold.part(&network.links[of.link], (from, to));
-        add(&of.bound, of.bound.bps * part, carried.over((of.link, of.hold, of.bound.bps), from) + of.beyond + packet)
+        let part = of.constraint.part(&network.links[of.link], (from, to));
+        add(
+            &of.bound,
+            of.bound.bps * part,
+            carried.over((of.link, of.constraint, of.bound.bps), from) + of.beyond + packet,
+        )
     });
     let window = limits.window.iter().map(|(bytes, bound)| add(bound, bound.bps, format::to_f64(*bytes)));
     let acks = limits.acks.iter().map(|of| {
-        let part = of.hold.part(&network.links[of.link], (from, to));
+        let part = of.constraint.part(&network.links[of.link], (from, to));
         add(&of.bound, of.bound.bps * part, carried.without_acks() + of.beyond + packet)
     });
     let bounds = source.chain(data).chain(window).chain(acks).filter(|bound| bound.bps < f64::MAX);
     bounds.min_by(|a, b| a.bps.total_cmp(&b.bps))
 }
 
-/// The bound by each hold of each link of the ACKs' path, if each ACK arrives: no drops, and no merged ACKs.
+/// The bound by each constraint of each link of the ACKs' path, if each ACK arrives: no drops, and no merged ACKs.
 fn by_acks(network: &Network, outcome: &Outcome, shape: &Shape, tcp: TcpShape) -> Vec<LinkBound> {
     let Some(most) = tcp.most_per_ack else { return Vec::new() };
     let covers = shape.payload * most;
     if !shape.ack_path.iter().all(|link| keeps_acks(network, outcome, *link, tcp)) {
         return Vec::new();
     }
-    let bounds = holds(network, &shape.ack_path, covers).map(|(index, hold, beyond)| {
+    let bounds = constraints(network, &shape.ack_path, covers).map(|(index, constraint, beyond)| {
         let link = &network.links[index];
         let ack = shape.ack_over(link, tcp.with_equal_timestamps());
         // Bytes of ACKs pass beyond the rate, and each is for this much data.
-        let beyond = match hold {
-            Hold::Grants(Cycle { brings: PerRequest::Packet, .. }) => beyond,
+        let beyond = match constraint {
+            Constraint::Grants(Cycle { brings: PerRequest::Packet, .. }) => beyond,
             _ => beyond / format::to_f64(ack.as_u64()) * format::to_f64(covers),
         };
-        let bps = hold.packets_per_s(link, ack) * format::to_f64(covers) * 8.0;
-        LinkBound { bound: Bound::of_link(index, bps, hold.words_for_acks(link)), link: index, hold, beyond }
+        let bps = constraint.packets_per_s(link, ack) * format::to_f64(covers) * 8.0;
+        LinkBound {
+            bound: Bound::of_link(index, bps, constraint.words_for_acks(link)),
+            link: index,
+            constraint,
+            beyond,
+        }
     });
     bounds.collect()
 }
 
-/// The holds of the links of `path` that are strict, and the bytes that pass beyond each, in packets of `payload`.
-fn holds<'a>(network: &'a Network, path: &'a [usize], payload: u64) -> impl Iterator<Item = (usize, Hold, f64)> + 'a {
-    let of = |index: usize| Hold::of(&network.links[index]).into_iter().map(move |hold| (index, hold));
-    path.iter().copied().flat_map(of).filter_map(move |(index, hold)| Some((index, hold, hold.beyond(payload)?)))
+/// The strict constraints of the links of `path`, and the bytes that pass beyond each, in packets of `payload`.
+fn constraints<'a>(
+    network: &'a Network,
+    path: &'a [usize],
+    payload: u64,
+) -> impl Iterator<Item = (usize, Constraint, f64)> + 'a {
+    let of =
+        |index: usize| Constraint::of(&network.links[index]).into_iter().map(move |constraint| (index, constraint));
+    path.iter()
+        .copied()
+        .flat_map(of)
+        .filter_map(move |(index, constraint)| Some((index, constraint, constraint.beyond(payload)?)))
 }
 
 /// True for a link that neither lost nor merged ACKs.
@@ -245,7 +262,7 @@ pub(crate) fn two_way(
     let besides = (carried.without_acks() + format::to_f64(shape.payload)) * 8.0 / part.length_s();
     let over = |index: &usize| {
         let link = &network.links[*index];
-        let wire = Hold::wire(link).filter(|_| matches!(link.hop.queue, Spec::Fifo(_)))?;
+        let wire = Constraint::wire(link).filter(|_| matches!(link.hop.queue, Spec::Fifo(_)))?;
         let acks = wire.packets_per_s(link, shape.ack_over(link, tcp)) * wire.part(link, (part.from, part.to));
         let seen = format::to_f64(part.ack_waits[*index].packets) / part.length_s();
         let busy = part.utilisation(*index, link)?;

@@ -2,23 +2,23 @@
 //! directions are busy, or about the whole run without one. Over other networks a row has
 //! connections, queues of cells and losses.
 
-mod alone;
+mod applications;
 mod calls;
 mod cell;
 mod network;
-mod people;
 mod queues;
+mod unloaded;
 
 use lastmile_theory::interval::Mean;
 use serde::Serialize;
 
-pub use self::alone::{Alone, Baseline};
+pub use self::applications::WorstApplications;
 pub use self::calls::Calls;
 pub(crate) use self::cell::WHOLE_RUN;
 use self::cell::{Cell, Quantity};
 pub use self::network::MeasuredNetwork;
-pub use self::people::People;
 pub use self::queues::Queues;
+pub use self::unloaded::{Baseline, Unloaded};
 use crate::Run;
 use crate::format;
 use crate::goodput::{is_counted, of_direction};
@@ -45,7 +45,7 @@ pub struct Comparison {
     pub rows: Vec<Seeded>,
     /// For each row the downloads without other traffic and with the row's other values, with each of the seeds; empty
     /// if unknown.
-    pub alone: Vec<Vec<Alone>>,
+    pub alone: Vec<Vec<Unloaded>>,
 }
 
 impl Comparison {
@@ -63,7 +63,7 @@ impl Comparison {
         let over_networks = network::all_over_networks(&all);
         let port = if over_networks { network::busiest(&all) } else { None };
         let common = common_phase(&all);
-        let measured = |(seed, run): (usize, &Run), alone: Option<&Vec<Alone>>| {
+        let measured = |(seed, run): (usize, &Run), alone: Option<&Vec<Unloaded>>| {
             if over_networks {
                 return Row::Network(MeasuredNetwork::of(run, port.as_deref()));
             }
@@ -317,7 +317,7 @@ pub struct Measured {
     pub calls: Calls,
     /// Videos, conferences and games, over the whole run.
     #[serde(flatten)]
-    pub people: People,
+    pub people: WorstApplications,
     /// The queues of the line.
     #[serde(flatten)]
     pub queues: Queues,
@@ -331,7 +331,7 @@ impl Measured {
     }
 
     /// The result of `summary` in `phase`, or over the whole run, compared with the downloads `alone` in that time.
-    fn in_phase(summary: &Summary, phase: Option<&Phase>, alone: Option<&Alone>) -> Self {
+    fn in_phase(summary: &Summary, phase: Option<&Phase>, alone: Option<&Unloaded>) -> Self {
         let span = phase.map_or((0.0, summary.run.duration_s), |phase| (phase.from_s, phase.to_s));
         let has_line = !network::is_network(summary);
         let goodput = |direction| has_line.then(|| of_direction(summary, phase, direction));
@@ -345,7 +345,7 @@ impl Measured {
             ping: RoundTrips::of(summary, phase, "icmp"),
             probe: RoundTrips::of(summary, phase, "udp"),
             calls: Calls::of(summary),
-            people: People::of(summary),
+            people: WorstApplications::of(summary),
             queues: Queues::of(summary, phase, has_line),
         }
     }

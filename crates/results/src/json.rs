@@ -7,7 +7,7 @@
 
 use std::io::{self, Write};
 
-use lastmile_text::shown;
+use lastmile_text::escape;
 use serde::Serialize;
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter, PrettyFormatter, Serializer};
 
@@ -84,7 +84,7 @@ impl<F: Formatter> Formatter for Visible<F> {
 
     fn write_string_fragment<W: ?Sized + Write>(&mut self, to: &mut W, fragment: &str) -> io::Result<()> {
         let mut rest = fragment;
-        while let Some(at) = rest.find(shown::is_hidden) {
+        while let Some(at) = rest.find(escape::is_hidden) {
             let (plain, hidden) = rest.split_at(at);
             to.write_all(plain.as_bytes())?;
             let c = hidden.chars().next().expect("one was found");
@@ -106,7 +106,7 @@ mod tests {
         let text = "\u{1b}[2J \u{7f}\u{9b}2J \u{202e}x\u{2028} \u{e0041} \" \\ \n \u{e9}";
         let value = std::collections::BTreeMap::from([(text, vec![text, ""])]);
         let written = pretty(&value);
-        assert!(!written.contains(|c| shown::is_hidden(c) && c != '\n'), "{written:?}");
+        assert!(!written.contains(|c| escape::is_hidden(c) && c != '\n'), "{written:?}");
         assert!(
             written.contains("\\u001b[2J \\u007f\\u009b2J \\u202ex\\u2028 \\udb40\\udc41 \\\" \\\\ \\n \u{e9}"),
             "{written}"

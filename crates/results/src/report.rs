@@ -27,7 +27,7 @@ mod trade_off;
 
 use std::borrow::Cow;
 
-use lastmile_text::shown;
+use lastmile_text::escape;
 use maud::{Markup, PreEscaped, html};
 
 use crate::Run;
@@ -223,7 +223,7 @@ pub fn figure_of_lines(lines: &[Column], titles: &[&str]) -> String {
 /// The text of a page or drawing. XML allows no control characters, and bidirectional controls
 /// reorder the text around a name.
 pub(crate) fn finished(markup: Markup) -> String {
-    match shown::file(&markup.0) {
+    match escape::file(&markup.0) {
         Cow::Borrowed(_) => markup.into_string(),
         Cow::Owned(text) => text,
     }

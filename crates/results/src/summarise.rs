@@ -3,11 +3,11 @@
 
 mod applications;
 mod class;
-mod full;
+mod experience;
+mod full_link;
 mod groups;
 mod links;
 mod notes;
-mod noticed;
 mod phase;
 mod run;
 mod statistics;

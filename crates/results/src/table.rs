@@ -2,7 +2,7 @@
 //!
 //! The text has no escape sequences, for any names. A caller may print headings in bold.
 
-use lastmile_text::shown;
+use lastmile_text::escape;
 use lastmile_text::table::wrap;
 
 use crate::format;
@@ -84,7 +84,7 @@ fn table_with(text: &mut String, table: &Table, (all, most): (usize, usize), wid
     if !text.is_empty() {
         text.push('\n');
     }
-    text.push_str(&format!("{}\n{}", shown::line(&table.title), first.render_within(width)));
+    text.push_str(&format!("{}\n{}", escape::line(&table.title), first.render_within(width)));
     if all > most {
         text.push_str(&format!(" … {} more\n", all - most));
     }

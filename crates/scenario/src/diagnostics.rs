@@ -16,7 +16,7 @@
 use core::fmt;
 use core::ops::Range;
 
-use lastmile_text::shown;
+use lastmile_text::escape;
 
 /// A text that is read, and the name that messages give it.
 #[derive(Clone, Debug)]
@@ -129,7 +129,7 @@ impl Excerpt {
     fn cut(line: &str, before: usize, width: usize) -> Self {
         let shown = |from: usize, to: usize| {
             let part: String = line.chars().map(|c| if c == '\t' { ' ' } else { c }).take(to).skip(from).collect();
-            shown::line(&part).into_owned()
+            escape::line(&part).into_owned()
         };
         let length = line.chars().count();
         let skipped = if length <= Self::LONGEST { 0 } else { before.saturating_sub(Self::LEAD) };
@@ -207,13 +207,13 @@ impl Diagnostic {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
-        let message = shown::line(&self.message);
+        let message = escape::line(&self.message);
         match &self.place {
             Place::File { name, line, column, .. } => {
-                format!("{severity}: {}:{line}:{column}: {message}", shown::line(name))
+                format!("{severity}: {}:{line}:{column}: {message}", escape::line(name))
             }
-            Place::WholeFile { name } => format!("{severity}: {}: {message}", shown::line(name)),
-            Place::Argument { text } => format!("{severity}: {}: {message}", shown::line(text)),
+            Place::WholeFile { name } => format!("{severity}: {}: {message}", escape::line(name)),
+            Place::Argument { text } => format!("{severity}: {}: {message}", escape::line(text)),
         }
     }
 }
@@ -236,7 +236,7 @@ impl fmt::Display for Diagnostic {
             )?;
         }
         match &self.hint {
-            Some(hint) => write!(f, "\nhint: {}", shown::line(hint)),
+            Some(hint) => write!(f, "\nhint: {}", escape::line(hint)),
             None => Ok(()),
         }
     }

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use lastmile_text::shown;
+use lastmile_text::escape;
 use lastmile_units::Duration;
 
 use crate::diagnostics::{Diagnostic, Place, Report, did_you_mean};
@@ -248,7 +248,7 @@ impl<'d> Table<'d> {
             "a name is empty".to_owned()
         } else if name.chars().count() > LONGEST {
             format!("a name of {} characters; it has at most {LONGEST}", name.chars().count())
-        } else if let Some(bad) = name.chars().find(|c| shown::is_hidden(*c) || matches!(c, '/' | '\\')) {
+        } else if let Some(bad) = name.chars().find(|c| escape::is_hidden(*c) || matches!(c, '/' | '\\')) {
             // Names become names of files.
             format!("a name with {bad:?}; every other printing character will do")
         } else {

@@ -1,7 +1,7 @@
 //! `[[traffic]]`: what runs over the network.
 
+mod context;
 mod kinds;
-mod surroundings;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use crate::topology::Topology;
 use crate::value::SendRate;
 use crate::{apps, listener, names, quic, replay, tcp};
 
+pub(crate) use context::Surroundings;
 pub(crate) use kinds::{Form, kinds, sections};
 use kinds::{KINDS, TRAFFIC};
-pub(crate) use surroundings::Surroundings;
 
 /// Most flows of a run.
 pub(crate) const MOST_FLOWS: u64 = 1_000_000;

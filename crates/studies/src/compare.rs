@@ -10,7 +10,7 @@ use std::collections::btree_map::Entry;
 
 use lastmile_model::{Source, Traffic};
 use lastmile_results::Run;
-use lastmile_results::comparison::{self, Alone, Comparison};
+use lastmile_results::comparison::{self, Comparison, Unloaded};
 use lastmile_results::schema::{Document, Summary, Timing};
 use lastmile_results::seeds::{Means, Seeded};
 use lastmile_scenario::{Override, Report, Scenario};
@@ -149,7 +149,7 @@ impl Plan {
     pub fn compared(self, mut done: Vec<Finished>) -> Compared {
         let alone = done.split_off(self.compared);
         let each = self.compared / self.rows.rows.len();
-        let alone: Vec<Alone> = alone.iter().map(|alone| Alone::of(&alone.run.summary)).collect();
+        let alone: Vec<Unloaded> = alone.iter().map(|alone| Unloaded::of(&alone.run.summary)).collect();
         let baseline = |set: &Option<usize>| set.map_or_else(Vec::new, |set| alone[set * each..][..each].to_vec());
         let timings = done.iter().map(|done| done.timing).collect();
         let mut done = done.into_iter().map(|done| done.run);

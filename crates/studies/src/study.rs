@@ -10,7 +10,7 @@
 //! | `address.rs`, `identity.rs` | the address of a run; the identity of the engine, which is part of it |
 //! | `store.rs` | the files of runs |
 //! | `measured.rs` | the measures of a run, and their names |
-//! | `one.rs` | one run: read, or simulated and kept |
+//! | `single_run.rs` | one run: read, or simulated and kept |
 //! | `seeds.rs` | the seeds of each point: by number, or until an interval is narrow enough |
 //! | `plan.rs` | the runs of a study |
 //! | `check.rs` | all points read before the first run |
@@ -31,10 +31,10 @@ mod identity;
 pub mod journal;
 pub mod means;
 pub mod measured;
-mod one;
 pub mod page;
 pub mod plan;
 mod seeds;
+mod single_run;
 pub mod space;
 pub mod statistics;
 pub mod store;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lastmile_text::shown;
+use lastmile_text::escape;
 
 use crate::shared::Shared;
 
@@ -41,6 +41,6 @@ pub(crate) fn print(lines: impl IntoIterator<Item = String>) {
     let mut terminal = std::io::stderr().lock();
     for line in lines {
         // With standard error closed there is no reader.
-        let _ = writeln!(terminal, "{}", shown::line(&line));
+        let _ = writeln!(terminal, "{}", escape::line(&line));
     }
 }

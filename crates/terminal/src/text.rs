@@ -1,6 +1,6 @@
 //! Text in lines of a buffer.
 
-use lastmile_text::shown;
+use lastmile_text::escape;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -14,7 +14,7 @@ pub(crate) fn left(buffer: &mut Buffer, line: Rect, text: &str, style: Style) ->
     if line.is_empty() {
         return 0;
     }
-    let (end, _) = buffer.set_stringn(line.x, line.y, shown::line(text), line.width.into(), style);
+    let (end, _) = buffer.set_stringn(line.x, line.y, escape::line(text), line.width.into(), style);
     end - line.x
 }
 

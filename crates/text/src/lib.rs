@@ -7,8 +7,8 @@
 //!
 //! | reader | function | result |
 //! | --- | --- | --- |
-//! | terminal, log | [`shown::line`], [`shown::lines`] | hidden characters as `\u{1b}` |
-//! | page (HTML, SVG) | [`shown::file`], after the markup's own escaping | hidden characters as `\u{1b}`; tabs stay |
+//! | terminal, log | [`escape::line`], [`escape::lines`] | hidden characters as `\u{1b}` |
+//! | page (HTML, SVG) | [`escape::file`], after the markup's own escaping | hidden characters as `\u{1b}`; tabs stay |
 //! | shell | [`shell::word`], [`shell::comment`] | one word; one comment without a line break |
 //! | systemd | [`systemd::program`], [`systemd::word`], [`systemd::value`] | one word; one value on one line |
 //! | terminal, over time | [`bars::line`] | numbers as one line of block characters |
@@ -16,11 +16,11 @@
 //! | table of a spreadsheet | [`csv::cell`] | one cell of RFC 4180 |
 //!
 //! Libraries escape JSON, Parquet, pcapng and OpenMetrics. The crate `results` writes JSON and also
-//! escapes the characters of [`shown::is_hidden`].
+//! escapes the characters of [`escape::is_hidden`].
 
 pub mod bars;
 pub mod csv;
+pub mod escape;
 pub mod shell;
-pub mod shown;
 pub mod systemd;
 pub mod table;

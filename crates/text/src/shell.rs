@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::shown;
+use crate::escape;
 
 /// Any `text` as one word of a command. No shell word can have a NUL, which becomes a visible
 /// escape.
@@ -21,7 +21,7 @@ pub fn word(text: &str) -> String {
 /// `text` as a part of a comment. Line breaks are escaped, because a comment ends at the first.
 #[must_use]
 pub fn comment(text: &str) -> Cow<'_, str> {
-    shown::line(text)
+    escape::line(text)
 }
 
 #[cfg(test)]

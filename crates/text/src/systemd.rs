@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::shown;
+use crate::escape;
 
 /// Why a path cannot be the program of a command line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,7 +42,7 @@ pub fn program(path: &Path) -> Result<String, NoProgram> {
     if !path.is_absolute() {
         return Err(NoProgram::Relative);
     }
-    if text.contains(['"', '\'', '\\']) || text.contains(shown::is_hidden) {
+    if text.contains(['"', '\'', '\\']) || text.contains(escape::is_hidden) {
         return Err(NoProgram::Characters);
     }
     Ok(quoted(&text.replace('%', "%%")))
@@ -65,7 +65,7 @@ fn quoted(text: &str) -> String {
         match c {
             '\\' | '"' => quoted.extend(['\\', c]),
             '\0' => quoted.push_str("\\\\u{0}"),
-            c if shown::is_hidden(c) => {
+            c if escape::is_hidden(c) => {
                 let code = u32::from(c);
                 // `\x` encodes one byte, which is a character only below 128.
                 match code {
@@ -86,7 +86,7 @@ fn quoted(text: &str) -> String {
 /// line, without expansion of specifiers. A last backslash does not join the next line.
 #[must_use]
 pub fn value(text: &str) -> String {
-    let mut value = shown::line(text).replace('%', "%%");
+    let mut value = escape::line(text).replace('%', "%%");
     let backslashes = value.len() - value.trim_end_matches('\\').len();
     if backslashes % 2 == 1 {
         value.push('\\');

@@ -8,7 +8,7 @@ use core::ops::Range;
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, TableStyle, Width};
 
-use crate::shown;
+use crate::escape;
 
 /// Longer words may be split in a table that is too wide, in characters.
 const LONGEST_WORD: usize = 20;
@@ -121,8 +121,8 @@ impl Table {
     /// words do.
     fn least_width(&self, column: usize) -> usize {
         let Column { name, kind } = &self.columns[column];
-        let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|cell| shown::line(cell).into_owned());
-        let texts: Vec<String> = cells.chain([shown::lines(name).into_owned()]).collect();
+        let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|cell| escape::line(cell).into_owned());
+        let texts: Vec<String> = cells.chain([escape::lines(name).into_owned()]).collect();
         let lines = || texts.iter().flat_map(|text| text.lines());
         let longest = |parts: &mut dyn Iterator<Item = &str>| parts.map(|part| part.chars().count()).max().unwrap_or(0);
         let text = match kind {
@@ -140,13 +140,13 @@ impl Table {
         table
             .load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')))
             .set_content_arrangement(width.map_or(ContentArrangement::Disabled, |_| ContentArrangement::Dynamic))
-            .set_header(head.map(|column| cell(&shown::lines(&column.name), column.kind)));
+            .set_header(head.map(|column| cell(&escape::lines(&column.name), column.kind)));
         if let Some(width) = width {
             table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
         }
         for row in &self.rows {
             let text = |number: usize| row.get(number).map_or("", String::as_str);
-            table.add_row(columns.iter().map(|&number| cell(&shown::line(text(number)), self.columns[number].kind)));
+            table.add_row(columns.iter().map(|&number| cell(&escape::line(text(number)), self.columns[number].kind)));
         }
         for (&number, column) in columns.iter().zip(table.column_iter_mut()) {
             if self.columns[number].kind == Kind::Number {
@@ -171,7 +171,7 @@ pub fn wrap(text: &mut String, words: &str, indent: usize, width: u16) {
     let width = usize::from(width).max(LEAST_WIDTH);
     let mut line = " ".repeat(indent);
     let mut empty = true;
-    for word in shown::line(words).split(' ') {
+    for word in escape::line(words).split(' ') {
         if !empty && line.chars().count() + 1 + word.chars().count() > width {
             text.push_str(&line);
             text.push('\n');

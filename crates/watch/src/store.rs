@@ -16,7 +16,7 @@
 //! however often the process was killed or the clock was set.
 
 mod error;
-mod kept;
+mod limits;
 mod names;
 mod read;
 mod retain;
@@ -31,7 +31,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 pub use error::Error;
-pub use kept::Kept;
+pub use limits::Limits;
 pub use read::{Question, Resolution, Spans};
 pub use retain::{Retention, Trimmed};
 pub use roll::{CountsSpan, PingSpan};
@@ -53,7 +53,7 @@ pub struct Store {
     connection: Connection,
     file: PathBuf,
     names: Names,
-    kept: Kept,
+    kept: Limits,
     /// Of a watcher. It closes after the connection: whatever closes a file takes SQLite's locks of this process.
     _alone: Option<File>,
 }
@@ -63,7 +63,7 @@ impl Store {
     ///
     /// # Errors
     /// The file is of another program or a later version, cannot be written, or has a watcher.
-    pub fn open(file: &FilePath, kept: Kept) -> Result<Self, Error> {
+    pub fn open(file: &FilePath, kept: Limits) -> Result<Self, Error> {
         let fail = |kind| Error { file: file.to_owned(), kind };
         refuse_folder(file).map_err(fail)?;
         let connection = Connection::open_with_flags(
@@ -91,7 +91,7 @@ impl Store {
         let connection = Connection::open_with_flags(file, flags).map_err(|error| fail(ErrorKind::Sqlite(error)))?;
         connection.busy_timeout(READER_PATIENCE).map_err(|error| fail(ErrorKind::Sqlite(error)))?;
         schema::check(&connection).map_err(fail)?;
-        let (names, kept) = (Names::default(), Kept::default());
+        let (names, kept) = (Names::default(), Limits::default());
         Ok(Self { connection, file: file.to_owned(), names, kept, _alone: None })
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use lastmile_watch::recorder::{Moment, Outcome, Reading, Readings, Recorder, Totals};
 use lastmile_watch::sample::{Backlog, Path, QueueName, Source};
-use lastmile_watch::store::{Kept, PingSpan, Question, Resolution, Store};
+use lastmile_watch::store::{Limits, PingSpan, Question, Resolution, Store};
 use tempfile::TempDir;
 
 const START_S: i64 = 1_767_225_600;
@@ -43,7 +43,7 @@ fn folder() -> TempDir {
 #[ignore = "it is the process that another test kills"]
 fn writer() {
     let Some(file) = std::env::var_os(STORE) else { return };
-    let store = Store::open(file.as_ref(), Kept::default()).unwrap();
+    let store = Store::open(file.as_ref(), Limits::default()).unwrap();
     let mut written = store.intervals().unwrap();
     let moment = |number: u64| {
         let monotonic = Duration::from_secs(number);
@@ -89,7 +89,7 @@ fn a_killed_writer_loses_at_most_the_interval_that_it_was_writing() {
         for line in lines.map_while(Result::ok) {
             said = line.strip_prefix("written ").and_then(|number| number.parse().ok()).unwrap_or(said);
         }
-        let mut store = Store::open(&file, Kept::default()).unwrap();
+        let mut store = Store::open(&file, Limits::default()).unwrap();
         store.check_integrity().unwrap();
         let intervals = store.intervals().unwrap();
         assert!(
@@ -115,7 +115,7 @@ fn a_month_stays_under_the_limit_and_keeps_what_it_should() {
     let interval_s: i64 = if long { 1 } else { 60 };
     let (paths, queues) = if long { (4, 8) } else { (2, 4) };
     // Less than a month takes without a limit: raw rows must go before their time.
-    let limit_bytes = if long { 200_000_000 } else { Kept::LEAST_LIMIT_BYTES };
+    let limit_bytes = if long { 200_000_000 } else { Limits::LEAST_LIMIT_BYTES };
     let folder = folder();
     let file = folder.path().join("line.watch");
     let at = |second: i64| Moment {
@@ -123,7 +123,7 @@ fn a_month_stays_under_the_limit_and_keeps_what_it_should() {
         monotonic: Duration::from_secs(second.unsigned_abs()),
         suspended: Duration::ZERO,
     };
-    let mut recorder = Recorder::new(Store::open(&file, Kept { limit_bytes, ..Kept::default() }).unwrap(), at(0));
+    let mut recorder = Recorder::new(Store::open(&file, Limits { limit_bytes, ..Limits::default() }).unwrap(), at(0));
     let mut random = 1_u64;
     let mut next = move || {
         // Knuth, MMIX.

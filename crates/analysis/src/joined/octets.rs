@@ -12,12 +12,12 @@
 
 use std::collections::BTreeMap;
 
-use super::glimpse::Glimpse;
+use super::fingerprint::Fingerprint;
 
 /// A part of a flow's octets that is one packet, or a part of one, at both captures.
 pub(super) struct Part {
     /// The packet at the first capture, and how much later the one at the second is, in nanoseconds.
-    pub(super) one: Glimpse,
+    pub(super) one: Fingerprint,
     pub(super) later: i64,
     /// The number of the one at the second.
     pub(super) other: u32,
@@ -29,7 +29,7 @@ pub(super) struct Part {
 pub(super) struct Gap {
     /// The index of the capture that has them.
     pub(super) which: usize,
-    pub(super) one: Glimpse,
+    pub(super) one: Fingerprint,
     /// Whether the other capture has octets of the packet before them, and after them.
     pub(super) is_within: [bool; 2],
 }
@@ -44,14 +44,14 @@ pub(super) struct Divided {
     /// Octets at one capture of packets of which the other has a part.
     pub(super) gaps: Vec<Gap>,
     /// The packets of each capture that are several parts.
-    pub(super) several: Vec<(usize, Glimpse)>,
+    pub(super) several: Vec<(usize, Fingerprint)>,
     /// The octets of most parts of a direction, to count the packets that a gap was.
     sizes: BTreeMap<Direction, u16>,
 }
 
 impl Divided {
     /// Packets that these octets were at the capture that has the finer ones.
-    pub(super) fn packets(&self, one: &Glimpse) -> u64 {
+    pub(super) fn packets(&self, one: &Fingerprint) -> u64 {
         let size = self.sizes.get(&(one.flow, one.forward)).copied().unwrap_or(u16::MAX);
         u64::from(one.payload.div_ceil(size.max(1)).max(1))
     }
@@ -59,8 +59,8 @@ impl Divided {
 
 /// Finds what the captures show in different packets among `single` ones, each with the index of its capture. What
 /// remains there is at one capture only.
-pub(super) fn divide(single: &mut Vec<(usize, Glimpse)>) -> Divided {
-    let mut bursts: BTreeMap<(Direction, u32), [Vec<Glimpse>; 2]> = BTreeMap::new();
+pub(super) fn divide(single: &mut Vec<(usize, Fingerprint)>) -> Divided {
+    let mut bursts: BTreeMap<(Direction, u32), [Vec<Fingerprint>; 2]> = BTreeMap::new();
     for (which, one) in single.iter().filter(|(_, one)| one.burst != 0) {
         bursts.entry(((one.flow, one.forward), one.burst)).or_default()[*which].push(*one);
     }
@@ -126,7 +126,7 @@ pub(super) fn divide(single: &mut Vec<(usize, Glimpse)>) -> Divided {
 }
 
 /// Pairs packets without payload that differ in the window alone.
-fn in_order([first, second]: &[Vec<Glimpse>; 2], divided: &mut Divided, single: &mut Vec<(usize, Glimpse)>) {
+fn in_order([first, second]: &[Vec<Fingerprint>; 2], divided: &mut Divided, single: &mut Vec<(usize, Fingerprint)>) {
     let pairs = first.iter().zip(second);
     divided.parts.extend(pairs.map(|(one, other)| Part {
         one: *one,
@@ -134,7 +134,7 @@ fn in_order([first, second]: &[Vec<Glimpse>; 2], divided: &mut Divided, single: 
         other: other.number,
         is_last: [true; 2],
     }));
-    let rest = |packets: &[Glimpse], other: &[Glimpse]| packets.get(other.len()..).unwrap_or_default().to_vec();
+    let rest = |packets: &[Fingerprint], other: &[Fingerprint]| packets.get(other.len()..).unwrap_or_default().to_vec();
     single.extend(rest(first, second).into_iter().map(|one| (0, one)));
     single.extend(rest(second, first).into_iter().map(|one| (1, one)));
 }
@@ -149,8 +149,8 @@ struct Stretch {
 
 impl Stretch {
     /// The part of this packet.
-    fn of(&self, one: Glimpse) -> Glimpse {
-        Glimpse { payload: self.octets, ..one }
+    fn of(&self, one: Fingerprint) -> Fingerprint {
+        Fingerprint { payload: self.octets, ..one }
     }
 }
 
@@ -163,7 +163,7 @@ struct Range {
 }
 
 /// The ranges of packets in order of time, counted from the first of the first capture.
-fn ranges(packets: &[Vec<Glimpse>; 2]) -> Vec<Range> {
+fn ranges(packets: &[Vec<Fingerprint>; 2]) -> Vec<Range> {
     let origin = packets.iter().flatten().next().map_or(0, |one| one.seq);
     let mut all = Vec::new();
     for (which, packets) in packets.iter().enumerate() {
@@ -180,7 +180,7 @@ fn ranges(packets: &[Vec<Glimpse>; 2]) -> Vec<Range> {
 
 /// Stretches that begin and end where a packet of either capture does. Of several packets with an octet, the earliest
 /// of one capture is paired with the earliest of the other, and so on.
-fn stretches(packets: &[Vec<Glimpse>; 2]) -> Vec<Stretch> {
+fn stretches(packets: &[Vec<Fingerprint>; 2]) -> Vec<Stretch> {
     let ranges = ranges(packets);
     let mut bounds: Vec<i64> = ranges.iter().flat_map(|range| [range.from, range.to]).collect();
     bounds.sort_unstable();

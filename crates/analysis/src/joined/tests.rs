@@ -12,13 +12,13 @@ fn packet(back: bool, number: u32) -> Parsed {
 /// 20 000 packets each way in 100 s; there 10 ms and a queue of up to 50 ms that empties every second,
 /// back 10 ms. The second clock is 3 s ahead and gains 50 ppm. Each 40th packet there is lost, the
 /// last after all others.
-fn captures(back: bool) -> (Glimpses, Glimpses) {
+fn captures(back: bool) -> (Fingerprints, Fingerprints) {
     captures_of(back, 50, 20_000, |sent| sent % 1_000_000_000 / 20)
 }
 
 /// So many packets, and a drift in ppm; `queue` has nanoseconds of a time of sending in nanoseconds.
-fn captures_of(back: bool, ppm: i64, packets: u32, queue: impl Fn(u64) -> u64) -> (Glimpses, Glimpses) {
-    let (mut first, mut second) = (Glimpses::default(), Glimpses::default());
+fn captures_of(back: bool, ppm: i64, packets: u32, queue: impl Fn(u64) -> u64) -> (Fingerprints, Fingerprints) {
+    let (mut first, mut second) = (Fingerprints::default(), Fingerprints::default());
     let clock = |ns: u64| (3_000_000_000 + ns).strict_add_signed(ns as i64 / 1_000 * ppm / 1_000);
     let epoch = 1_000_000_000_000;
     for number in 0..packets {
@@ -56,7 +56,7 @@ fn delays_losses_and_clocks_come_out() {
 }
 
 /// The drift in ppm, and the least and the median delay in ms of each direction, in whole tenths.
-fn seen((first, second): (Glimpses, Glimpses)) -> (f64, [f64; 4]) {
+fn seen((first, second): (Fingerprints, Fingerprints)) -> (f64, [f64; 4]) {
     let tenth = |value: f64| (value * 10.0).round() / 10.0;
     let joined = join(first, second).unwrap();
     let delays = [joined.there, joined.back].map(|way| way.delays.unwrap());
@@ -105,7 +105,7 @@ fn a_drift_that_no_clock_has_is_not_compared() {
 }
 
 /// The captures of [`captures_of`] with a clock that is set by so many ms after 40 s.
-fn set(by_ms: i64, is_second: bool) -> (Glimpses, Glimpses) {
+fn set(by_ms: i64, is_second: bool) -> (Fingerprints, Fingerprints) {
     let (mut first, mut second) = captures_of(true, 50, 20_000, |sent| sent % 1_000_000_000 / 20);
     for capture in [&mut first, &mut second] {
         capture.all.sort_by_key(|one| one.at_ns);
@@ -175,7 +175,7 @@ fn with_one_direction_delays_are_relative() {
 
 #[test]
 fn captures_without_a_common_packet_are_not_joined() {
-    let (mut one, mut other) = (Glimpses::default(), Glimpses::default());
+    let (mut one, mut other) = (Fingerprints::default(), Fingerprints::default());
     one.packet(0, &packet(false, 1));
     other.packet(0, &packet(false, 2));
     assert!(join(one, other).is_none());
@@ -192,7 +192,7 @@ fn segment(from: u32, to: u32, stamp: u32) -> Parsed {
 
 /// Two captures: packets `at` a time in ms, each a segment from, to, stamp; and an ACK each way of 10 ms at the ends.
 fn divided(first: &[(u64, u32, u32, u32)], second: &[(u64, u32, u32, u32)]) -> Joined {
-    let mut both = [Glimpses::default(), Glimpses::default()];
+    let mut both = [Fingerprints::default(), Fingerprints::default()];
     for (glimpses, packets) in both.iter_mut().zip([first, second]) {
         for (at_ms, from, to, stamp) in packets {
             glimpses.packet(at_ms * 1_000_000, &segment(*from, *to, *stamp));
@@ -285,7 +285,7 @@ fn the_error_of_the_drift_is_known_where_the_packets_tell_it() {
 /// A regulator on the path halves the window of each packet; the second ACK is lost.
 #[test]
 fn packets_whose_window_the_path_changed_are_at_both_captures() {
-    let mut both = [Glimpses::default(), Glimpses::default()];
+    let mut both = [Fingerprints::default(), Fingerprints::default()];
     for (which, glimpses) in both.iter_mut().enumerate() {
         for number in 0..20 {
             let sent = u64::from(number) * 1_000_000;
@@ -343,7 +343,7 @@ fn packets_that_stay_on_their_link_are_not_lost_between_the_captures() {
     for (place, (source, destination)) in local.into_iter().chain(routed).enumerate() {
         first.packet(1_000_000_000_000 + 10_000_000 + place as u64, &between(source, destination));
     }
-    let lost = |first: &Glimpses, second: &Glimpses| {
+    let lost = |first: &Fingerprints, second: &Fingerprints| {
         let joined = join(first.clone(), second.clone()).unwrap();
         joined.there.lost_data + joined.back.lost_data + joined.there.missed + joined.back.missed
     };

@@ -5,7 +5,7 @@ use super::epd::Epd;
 use super::reason::CellDrop;
 use super::spd::Spd;
 use super::state::{FrameState, Occupancy};
-use super::tail::Limits;
+use super::tail_drop::Limits;
 
 /// The last cell of a frame that is being discarded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

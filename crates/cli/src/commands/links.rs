@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lastmile_live::links::{Links, Standing};
 use lastmile_live::stop::Stop;
-use lastmile_text::shown;
+use lastmile_text::escape;
 
 use super::ticker;
 
@@ -76,7 +76,7 @@ pub(super) fn tell(text: &str) {
     if !lastmile_terminal::say(text) {
         let clear = if ticker::is_watched() { "\r\x1b[K" } else { "" };
         // With standard error closed there is no reader.
-        let _ = writeln!(std::io::stderr(), "{clear}{}", shown::lines(text));
+        let _ = writeln!(std::io::stderr(), "{clear}{}", escape::lines(text));
     }
 }
 

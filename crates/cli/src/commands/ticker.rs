@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lastmile_live::bump::HopGlance;
 use lastmile_live::stop::Stop;
-use lastmile_text::shown;
+use lastmile_text::escape;
 use lastmile_units::Instant;
 
 /// The counters of the hops, and their time.
@@ -28,7 +28,7 @@ pub(super) fn tick(glance: &dyn Fn() -> Option<Glance>, end: &Stop, brief: &dyn 
         // Cursor to the first column, and erase to the right: ECMA-48, EL. One column stays free,
         // so that the line does not wrap.
         let width = terminal_size::terminal_size_of(&terminal).map_or(80, |(width, _)| usize::from(width.0)) - 1;
-        let line: String = shown::line(&brief(&before, &now)).chars().take(width).collect();
+        let line: String = escape::line(&brief(&before, &now)).chars().take(width).collect();
         let _ = write!(terminal, "\r\x1b[K{line}").and_then(|()| terminal.flush());
         before = now;
     }

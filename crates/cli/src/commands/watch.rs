@@ -20,7 +20,7 @@ use lastmile_watch::collect::pings::{Host, Pings, Target};
 use lastmile_watch::collect::shaper::Shaper;
 use lastmile_watch::daemon::{Audience, Config};
 use lastmile_watch::recorder::Seen;
-use lastmile_watch::store::{self, Kept, Store};
+use lastmile_watch::store::{self, Limits, Store};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::failure::{Exit, Failure, Result};
@@ -99,17 +99,17 @@ struct Start {
     device: Vec<String>,
 
     /// Days that each ping and each reading is kept
-    #[arg(long, value_name = "DAYS", default_value_t = Kept::default().raw_days,
+    #[arg(long, value_name = "DAYS", default_value_t = Limits::default().raw_days,
         value_parser = clap::value_parser!(u32).range(1..=36_500))]
     raw_days: u32,
 
     /// Days that minutes are kept
-    #[arg(long, value_name = "DAYS", default_value_t = Kept::default().minute_days,
+    #[arg(long, value_name = "DAYS", default_value_t = Limits::default().minute_days,
         value_parser = clap::value_parser!(u32).range(1..=36_500))]
     minute_days: u32,
 
     /// Days that hours are kept
-    #[arg(long, value_name = "DAYS", default_value_t = Kept::default().hour_days,
+    #[arg(long, value_name = "DAYS", default_value_t = Limits::default().hour_days,
         value_parser = clap::value_parser!(u32).range(1..=36_500))]
     hour_days: u32,
 
@@ -137,7 +137,7 @@ fn interval(text: &str) -> std::result::Result<Duration, String> {
 
 fn limit(text: &str) -> std::result::Result<ByteCount, String> {
     let limit: ByteCount = text.parse().map_err(|error: lastmile_units::parse::ParseError| error.to_string())?;
-    let fits = limit.as_u64() >= Kept::LEAST_LIMIT_BYTES;
+    let fits = limit.as_u64() >= Limits::LEAST_LIMIT_BYTES;
     fits.then_some(limit).ok_or_else(|| "a store needs at least 32 MB".to_owned())
 }
 
@@ -260,8 +260,8 @@ impl Start {
         Ok(Config { pings: Pings { targets, code_points, interval }, shapers, devices })
     }
 
-    fn kept(&self) -> Kept {
-        Kept {
+    fn kept(&self) -> Limits {
+        Limits {
             raw_days: self.raw_days,
             minute_days: self.minute_days,
             hour_days: self.hour_days,

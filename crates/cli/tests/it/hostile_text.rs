@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 
-use lastmile_text::shown;
+use lastmile_text::escape;
 
 use crate::transcript::Scratch;
 
@@ -47,7 +47,7 @@ fn folder() -> Scratch {
 fn assert_shown(what: &str, bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let mut rest = &*text;
-    while let Some(at) = rest.find(|c| shown::is_hidden(c) && c != '\n') {
+    while let Some(at) = rest.find(|c| escape::is_hidden(c) && c != '\n') {
         let style = rest[at..]
             .strip_prefix("\u{1b}[")
             .map(|style| style.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';'));
@@ -280,7 +280,7 @@ fn results_with_hostile_names_are_shown_and_stay_exact() {
     }
     for page in ["one/report.html", "page.html"] {
         let text = std::fs::read_to_string(path.join(page)).unwrap();
-        assert!(!text.contains(|c| shown::is_hidden(c) && !matches!(c, '\n' | '\t')), "{page}");
+        assert!(!text.contains(|c| escape::is_hidden(c) && !matches!(c, '\n' | '\t')), "{page}");
         // Two scripts of data, and the program.
         assert_eq!(text.matches("<script").count(), 3, "{page}");
         assert!(!text.contains("-->") && !text.contains("]]>"), "{page}");

@@ -8,9 +8,9 @@ mod counters;
 mod observed;
 mod one_way;
 mod peer;
+mod requests;
 mod settings;
 mod stream;
-mod turns;
 
 use std::io;
 use std::net::UdpSocket;
@@ -27,8 +27,8 @@ use crate::spec::QuicPlan;
 use self::observed::Flight;
 use self::one_way::OneWay;
 use self::peer::{Peer, Zero};
+pub(super) use self::requests::Turns;
 use self::settings::Settings;
-pub(super) use self::turns::Turns;
 
 /// Bytes that the end of the data offers beyond its window: as many as leave during a wake-up.
 const UNSENT: u64 = 64 << 10;

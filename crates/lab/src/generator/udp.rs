@@ -8,7 +8,7 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 
-use lastmile_analysis::seen::WINDOW;
+use lastmile_analysis::duplicates::WINDOW;
 use lastmile_analysis::stream::Stream;
 use lastmile_live::clock::{Clock, StampMap};
 use lastmile_live::error::Context;

@@ -17,8 +17,8 @@ use std::time::SystemTime;
 use lastmile_packet::Frame;
 use lastmile_units::Instant;
 
+use super::handover::Handover;
 use super::offload::Offload;
-use super::parting::Parting;
 use super::{Counters, Framing, Port, Refusal};
 use crate::clock::{Arrivals, Clock, StampMap};
 use crate::error::{Context, Error};
@@ -47,7 +47,7 @@ pub struct PacketSocket {
     /// The kernel has said that the device went down, and no frame has come since. It says so once,
     /// before a device that is removed is gone.
     down: bool,
-    parting: Parting,
+    handover: Handover,
 }
 
 impl PacketSocket {
@@ -71,7 +71,7 @@ impl PacketSocket {
             arrivals: Arrivals::new(),
             counters: Counters::default(),
             down: false,
-            parting: Parting::default(),
+            handover: Handover::default(),
         })
     }
 
@@ -129,18 +129,18 @@ impl Port for PacketSocket {
         let (before, began) = (clock.now(), SystemTime::now());
         let count = match self.batch(limit)? {
             Some(0) => {
-                self.parting.emptied(began);
+                self.handover.emptied(began);
                 return Ok(self.arrivals.at(before));
             }
             Some(count) => count,
             None => return Ok(self.arrivals.latest()),
         };
         let (map, now) = (StampMap::measure(clock), clock.now());
-        let Self { batch, scratch, arrivals, counters, parting, .. } = self;
+        let Self { batch, scratch, arrivals, counters, handover, .. } = self;
         let mut complete_to = before;
         for index in 0..count {
             let (bytes, about) = batch.get(index);
-            if parting.is_past(about.stamp.unwrap_or(began)) {
+            if handover.is_past(about.stamp.unwrap_or(began)) {
                 continue;
             }
             let arrived = match about.stamp {
@@ -155,7 +155,7 @@ impl Port for PacketSocket {
         }
         // A batch that is not full has emptied the socket.
         if count < limit {
-            parting.emptied(began);
+            handover.emptied(began);
             complete_to = arrivals.at(before);
         }
         Ok(complete_to)
@@ -181,11 +181,11 @@ impl Port for PacketSocket {
     }
 
     fn let_go(&mut self, from: SystemTime) {
-        self.parting.begin(from);
+        self.handover.begin(from);
     }
 
     fn has_let_go(&self) -> bool {
-        self.parting.is_over()
+        self.handover.is_over()
     }
 
     fn counters(&mut self) -> io::Result<Counters> {

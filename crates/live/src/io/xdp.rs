@@ -30,7 +30,7 @@ use std::time::{Duration, SystemTime};
 use lastmile_packet::Frame;
 use lastmile_units::Instant;
 
-use super::parting::Parting;
+use super::handover::Handover;
 use super::{Counters, Framing, Port, Refusal, offload};
 use crate::clock::Clock;
 use crate::error::{Context, Error};
@@ -57,7 +57,7 @@ pub struct Xdp {
     /// The queue that frames are read from first, so that none has to wait for another for ever.
     first: usize,
     counters: Counters,
-    parting: Parting,
+    handover: Handover,
 }
 
 impl Xdp {
@@ -107,8 +107,8 @@ impl Xdp {
             [_] => None,
             several => Some(wait::any_of(several)?),
         };
-        let (counters, parting, name) = (Counters::default(), Parting::default(), name.to_owned());
-        Ok(Self { program, name, sockets, any, _promiscuous: promiscuous, native, first: 0, counters, parting })
+        let (counters, handover, name) = (Counters::default(), Handover::default(), name.to_owned());
+        Ok(Self { program, name, sockets, any, _promiscuous: promiscuous, native, first: 0, counters, handover })
     }
 
     /// True when the program runs in the device's driver.
@@ -160,7 +160,7 @@ impl Port for Xdp {
         *first = (*first + 1) % count;
         if taken == 0 {
             sockets.iter().try_for_each(XdpSocket::check)?;
-            self.parting.emptied(read);
+            self.handover.emptied(read);
         }
         // An unread frame has not arrived yet, in the sense of this device.
         Ok(now)
@@ -194,11 +194,11 @@ impl Port for Xdp {
 
     fn let_go(&mut self, from: SystemTime) {
         self.program.end();
-        self.parting.begin(from);
+        self.handover.begin(from);
     }
 
     fn has_let_go(&self) -> bool {
-        self.parting.is_over()
+        self.handover.is_over()
     }
 
     fn counters(&mut self) -> io::Result<Counters> {

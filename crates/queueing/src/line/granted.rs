@@ -3,7 +3,7 @@
 use lastmile_packet::Packet;
 use lastmile_units::{Instant, WireBytes};
 
-use super::partly_sent::{PartlySent, Unsent};
+use super::in_transmission::{PartlySent, Unsent};
 use super::{Counted, Line, Observer, Transmitter};
 
 impl<P: Packet> Line<P> {

@@ -14,7 +14,7 @@ use lastmile_units::Instant;
 
 use super::Line;
 use super::counted::{Counted, Observer, lost_or_spoilt};
-use super::partly_sent::{PartlySent, Unsent};
+use super::in_transmission::{PartlySent, Unsent};
 
 impl<P: Packet> Line<P> {
     /// Sends the next piece at `start`: of a ready packet that is more urgent than the top of the

@@ -7,7 +7,7 @@ use lastmile_units::{Duration, Instant};
 use super::Endpoint;
 use super::control::Frame;
 use crate::packet::AckFrame;
-use crate::sent::{Carried, Losses};
+use crate::sent_packets::{Carried, Losses};
 
 impl Endpoint {
     /// An ACK frame arrives.

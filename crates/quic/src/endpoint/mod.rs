@@ -24,9 +24,9 @@ use lastmile_tcp::controller::Controller;
 use lastmile_tcp::{LimitClock, RoundTrips};
 use lastmile_units::Instant;
 
-use crate::received::Received;
+use crate::received_packets::Received;
 use crate::rtt::Rtt;
-use crate::sent::SentPackets;
+use crate::sent_packets::SentPackets;
 use crate::stream::{FOREVER, ReceiveStream, SendStream};
 use crate::{Config, Stats};
 use control::Control;

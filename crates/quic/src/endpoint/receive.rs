@@ -5,7 +5,7 @@ use lastmile_units::Instant;
 use super::Endpoint;
 use super::control::Frame;
 use crate::packet::{Form, Packet};
-use crate::received::Arrival;
+use crate::received_packets::Arrival;
 
 impl Endpoint {
     /// A packet arrives.

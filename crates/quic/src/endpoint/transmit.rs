@@ -10,7 +10,7 @@ use super::Endpoint;
 use super::control::{Control, Frame};
 use crate::config::LEAST_DATAGRAM;
 use crate::packet::{Chunk, Form, Frames, Header, Packet};
-use crate::sent::{Carried, Sent};
+use crate::sent_packets::{Carried, Sent};
 use crate::stream::Next;
 
 /// The least octets for which a second STREAM frame joins a packet.

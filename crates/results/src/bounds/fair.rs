@@ -18,7 +18,7 @@
 use lastmile_model::outcome::Outcome;
 use lastmile_model::{Network, Source};
 
-use super::hold::Hold;
+use super::constraint::Constraint;
 use super::shape::{Shape, TcpShape};
 use super::{Bound, active, by_window};
 use crate::format;
@@ -88,8 +88,12 @@ impl Demand {
         let mut costs = Vec::new();
         for index in &shape.data_path {
             let link = &network.links[*index];
-            if let Some((bps, hold)) = shape.passes_bps(link, span) {
-                costs.push(Cost { resource: Resource::Data(*index), share: bps.recip(), words: hold.words(link) });
+            if let Some((bps, constraint)) = shape.passes_bps(link, span) {
+                costs.push(Cost {
+                    resource: Resource::Data(*index),
+                    share: bps.recip(),
+                    words: constraint.words(link),
+                });
             }
         }
         if let Some(tcp) = &shape.tcp {
@@ -128,8 +132,8 @@ fn acks(network: &Network, shape: &Shape, tcp: TcpShape, part: &Interval, kept: 
             sent *= part.kept_acks(*index);
         }
         let link = &network.links[*index];
-        let (acks, hold) = Hold::least(link, shape.ack_over(link, tcp), (part.from, part.to))?;
-        let words = hold.words_for_acks(link);
+        let (acks, constraint) = Constraint::least(link, shape.ack_over(link, tcp), (part.from, part.to))?;
+        let words = constraint.words_for_acks(link);
         Some(Cost { resource: Resource::Acks(*index), share: sent / (acks * covers), words })
     };
     every.filter_map(cost).collect()
@@ -189,12 +193,12 @@ impl Unused {
     fn fill(&mut self, mut demands: Vec<Demand>, bounds: &mut [Option<Bound>]) {
         while !demands.is_empty() {
             let (level, tight) = self.next_level(&demands);
-            let holds = |demand: &Demand| match tight {
+            let is_held = |demand: &Demand| match tight {
                 Some(resource) => demand.cost(resource) > 0.0,
                 None => demand.cap.bps <= level,
             };
             let by = tight.map(|resource| Bound::of_link(resource.link(), level, name(resource, &demands)));
-            let (frozen, rising): (Vec<Demand>, Vec<Demand>) = demands.into_iter().partition(holds);
+            let (frozen, rising): (Vec<Demand>, Vec<Demand>) = demands.into_iter().partition(is_held);
             debug_assert!(!frozen.is_empty(), "every round holds at least one demand");
             for demand in frozen {
                 for cost in &demand.costs {

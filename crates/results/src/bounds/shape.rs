@@ -9,7 +9,7 @@ use lastmile_tcp::{AckConfig, Config, WindowScale};
 use lastmile_theory::ack_rate;
 use lastmile_units::{ByteCount, Duration};
 
-use super::hold::{Hold, Span};
+use super::constraint::{Constraint, Span};
 use crate::format;
 
 /// Bytes of a segment's headers under RFC 1144 in an unbroken one-way transfer: change mask and
@@ -114,20 +114,20 @@ impl Shape {
     /// Payload, bit/s, that the wire of `link` carries in full packets of this shape within `span`; `None` without a
     /// transmission time.
     pub(crate) fn capacity_bps(&self, link: &Link, span: Span) -> Option<f64> {
-        let wire = Hold::wire(link)?;
+        let wire = Constraint::wire(link)?;
         Some(wire.packets_per_s(link, self.data_over(link)) * wire.part(link, span) * self.payload_bits())
     }
 
     /// Payload, bit/s, that gets through `link` in full packets of this shape within `span`, and what decides.
-    pub(super) fn passes_bps(&self, link: &Link, span: Span) -> Option<(f64, Hold)> {
-        let (packets, hold) = Hold::least(link, self.data_over(link), span)?;
-        Some((packets * self.payload_bits(), hold))
+    pub(super) fn passes_bps(&self, link: &Link, span: Span) -> Option<(f64, Constraint)> {
+        let (packets, constraint) = Constraint::least(link, self.data_over(link), span)?;
+        Some((packets * self.payload_bits(), constraint))
     }
 
-    /// Payload, bit/s, that `hold` lets pass in packets of the most efficient size that the source may send, with
+    /// Payload, bit/s, that `constraint` lets pass in packets of the most efficient size that the source may send, with
     /// headers that compress best: in cells a full packet may need more padding than a shorter one. On a wire that
     /// changes for the nominal rate.
-    pub(super) fn best_bps(&self, link: &Link, hold: Hold, simulated: bool) -> f64 {
+    pub(super) fn best_bps(&self, link: &Link, constraint: Constraint, simulated: bool) -> f64 {
         let header = self.data.as_u64() - self.payload;
         // A kernel sends shorter segments where its application is late.
         let whole = self.whole && (simulated || self.tcp.is_none());
@@ -136,7 +136,7 @@ impl Shape {
         let of = |payload: u64| {
             let tcp = self.tcp.map(TcpShape::with_equal_timestamps);
             let shape = Self { payload, data: ByteCount::new(payload + header), tcp, ..self.clone() };
-            hold.packets_per_s(link, shape.data_over(link)) * shape.payload_bits()
+            constraint.packets_per_s(link, shape.data_over(link)) * shape.payload_bits()
         };
         sizes.map(of).fold(0.0, f64::max)
     }
@@ -153,7 +153,7 @@ impl Shape {
         let links = |path: &[usize]| path.iter().map(|index| &network.links[*index]).collect::<Vec<_>>();
         let (data, acks) = (links(&self.data_path), links(&self.ack_path));
         let capacity_bps = least(&mut data.iter().filter_map(|link| Some(self.passes_bps(link, span)?.0)))?;
-        let acks_of = |link: &&Link| Some(Hold::least(link, self.ack_over(link, tcp), span)?.0);
+        let acks_of = |link: &&Link| Some(Constraint::least(link, self.ack_over(link, tcp), span)?.0);
         let acks_per_s = least(&mut acks.iter().filter_map(acks_of))?;
         let payload = ByteCount::new(self.payload);
         let of = |every: &u32| ack_rate::download_bps(capacity_bps, acks_per_s, payload, *every);

@@ -6,7 +6,7 @@
 use std::net::SocketAddr;
 
 use lastmile_analysis::{Cause, Connection, Direction, Limit, Phase, Vantage};
-use lastmile_text::shown;
+use lastmile_text::escape;
 use lastmile_units::Duration;
 use maud::{Markup, PreEscaped, html};
 
@@ -290,7 +290,7 @@ fn phases() -> Markup {
             @for phase in Phase::ALL {
                 " " span.key {
                     span.swatch style={ "background:var(--c" (plot::colour_of(phase)) ")" } {}
-                    (shown::line(&phase.name().replace('_', " ")))
+                    (escape::line(&phase.name().replace('_', " ")))
                 }
             }
         }

@@ -186,7 +186,7 @@ fn rows_are_compared_with_downloads_of_the_same_values() {
     let run =
         |label: &str, bps| Run { label: label.into(), own: Vec::new(), summary: download(bps), series: Vec::new() };
     let told = |alone: [f64; 2]| {
-        let alone = alone.map(|bps| vec![Alone::of(&download(bps))]).into();
+        let alone = alone.map(|bps| vec![Unloaded::of(&download(bps))]).into();
         let comparison = Comparison { alone, ..Comparison::of(vec![run("slow", 5e6), run("fast", 10e6)]) };
         let rows = comparison.measured();
         let (columns, texts) = table(&rows);
@@ -208,7 +208,7 @@ fn rows_are_compared_with_downloads_of_the_same_values() {
         let down = Link { name: "down".into(), payload_capacity_bps: Some(capacity), ..Link::default() };
         let alone = Summary { links: vec![down.clone()], ..download(10e6) };
         let summary = Summary { links: vec![down], ..download(5e6) };
-        Measured::in_phase(&summary, None, Some(&Alone::of(&alone)))
+        Measured::in_phase(&summary, None, Some(&Unloaded::of(&alone)))
     };
     let about = |capacity| about_the_baseline(&[vec![Row::Line(line(capacity))]]).unwrap();
     assert_eq!(about(9.95e6), "Baseline: the downloads alone have 10 Mbit/s.");

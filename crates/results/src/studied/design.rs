@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::axis::numbers;
 use super::model::{Point, Study};
-use super::places::numbers;
 
 /// The most lines of a figure.
 const MOST_LINES: usize = 16;

@@ -3,9 +3,9 @@
 
 use maud::{Markup, html};
 
+use super::axis::Places;
 use super::design::{Design, at, combinations};
 use super::model::{Point, Study};
-use super::places::Places;
 use super::words::{title, units};
 use crate::format::{self, grouped};
 use crate::report::gallery::Gallery;

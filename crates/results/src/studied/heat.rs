@@ -3,9 +3,9 @@
 
 use maud::{Markup, html};
 
+use super::axis::numbers;
 use super::design::{at, combinations, is_factor, varied};
 use super::model::{Point, Study};
-use super::places::numbers;
 use super::words::{estimate, title, units};
 use crate::format::{self, Unit, grouped, to_f64};
 use crate::report::panel::coordinate;

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use lastmile_theory::interval::Mean;
 use maud::{Markup, html};
 
+use super::axis::numbers;
 use super::design::Design;
 use super::model::{Point, Study};
-use super::places::numbers;
 use super::words::{estimate, title, units};
 use crate::format::grouped;
 

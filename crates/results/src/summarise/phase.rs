@@ -4,7 +4,7 @@ use lastmile_model::outcome::{FlowOutcome, Loss, Waits};
 use lastmile_units::{Duration, Instant};
 
 use super::class::class;
-use super::noticed::Part;
+use super::experience::Part;
 use super::run::Run;
 use super::statistics::round_trip;
 use crate::bounds::{self, Before, Bound, Span};

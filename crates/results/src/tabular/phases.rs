@@ -1,6 +1,6 @@
 //! Phases side by side, of one run or of several.
 
-use lastmile_text::shown;
+use lastmile_text::escape;
 use lastmile_theory::interval::Mean;
 
 use super::columns::{NOTHING, columns};
@@ -17,7 +17,7 @@ pub(crate) fn phases(summary: &Summary) -> Table {
     let mut table = Table { title: "Phases".to_owned(), columns: columns(&[("", Kind::Name)]), rows: Vec::new() };
     for phase in &summary.phases {
         let span =
-            format!("{}\n{}–{} s", shown::line(&phase.name), format::number(phase.from_s), format::number(phase.to_s));
+            format!("{}\n{}–{} s", escape::line(&phase.name), format::number(phase.from_s), format::number(phase.to_s));
         table.columns.push(Column { name: span, kind: Kind::Number });
     }
     let mut rows: Vec<(String, Vec<Option<String>>)> = Vec::new();
@@ -56,7 +56,7 @@ pub(crate) fn comparison(runs: &[Run]) -> Table {
     };
     table
         .columns
-        .extend(runs.iter().map(|run| Column { name: shown::line(&run.label).into_owned(), kind: Kind::Number }));
+        .extend(runs.iter().map(|run| Column { name: escape::line(&run.label).into_owned(), kind: Kind::Number }));
     if runs.len() == 2 {
         table.columns.push(Column { name: "Factor".to_owned(), kind: Kind::Number });
     }
@@ -94,7 +94,7 @@ pub(crate) fn over_seeds(seeded: &[Seeded]) -> Table {
     let seeds = seeded.first().map_or(0, |first| first.runs.len());
     let title = format!("Means of {seeds} seeds, with 95 % intervals");
     let mut table = Table { title, rows: Vec::new(), columns };
-    let name = |label: &str| if label.is_empty() { "Mean".to_owned() } else { shown::line(label).into_owned() };
+    let name = |label: &str| if label.is_empty() { "Mean".to_owned() } else { escape::line(label).into_owned() };
     table.columns.extend(seeded.iter().map(|of| Column { name: name(&of.label), kind: Kind::Number }));
     let all: Vec<Vec<(String, String, Vec<Value>)>> = seeded.iter().map(|of| measured(&of.runs)).collect();
     let mut last = String::new();

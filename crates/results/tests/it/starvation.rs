@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use lastmile_model::OpenedBy;
-use lastmile_results::comparison::{Alone, Comparison};
+use lastmile_results::comparison::{Comparison, Unloaded};
 use lastmile_results::schema::{Phase, PhaseFlow};
 use lastmile_results::{Run, report, table};
 
@@ -175,7 +175,7 @@ fn a_comparison_says_what_is_compared() {
     downloads.flows.iter_mut().for_each(|flow| flow.goodput_bps = 1.72e6);
     let during = downloads.phases.iter_mut().flat_map(|phase| &mut phase.flows);
     during.for_each(|flow| flow.goodput_bps = 1.72e6);
-    let alone = vec![vec![Alone::of(&downloads)]; 2];
+    let alone = vec![vec![Unloaded::of(&downloads)]; 2];
     let page = report::comparison(&Comparison { alone, ..Comparison::of(vec![run("fifo"), run("cake")]) });
     assert!(page.contains("seed=7 · access.policy = fifo, cake · "), "{}", &page[..6_000]);
     assert!(page.contains("Baseline: the downloads alone have 1.72 Mbit/s."));

@@ -1,6 +1,6 @@
 //! The counters that all flows of datagrams have.
 
-use lastmile_analysis::seen::Seen;
+use lastmile_analysis::duplicates::Seen;
 use lastmile_model::outcome::Deliveries;
 use lastmile_units::Instant;
 

@@ -12,7 +12,7 @@ use lastmile_tcp::{Endpoint, LimitedTime, RoundTrips};
 use lastmile_units::{ByteCount, Duration, Instant};
 
 use super::datagram;
-use super::turns::Span;
+use super::requests::Span;
 
 /// One end of a transfer.
 #[expect(clippy::large_enum_variant, reason = "most ends are of TCP, which is not to pay for an indirection")]

@@ -1,6 +1,6 @@
 //! Echo over ICMP or UDP: one end sends a request at each interval, and the other end answers it.
 
-use lastmile_analysis::seen::Seen;
+use lastmile_analysis::duplicates::Seen;
 use lastmile_packet::{FlowId, Meta, Protocol};
 use lastmile_units::{ByteCount, Duration, Instant};
 

@@ -12,7 +12,7 @@ use lastmile_tcp::{Config, Endpoint, LimitedTime, Open};
 use lastmile_units::Instant;
 
 use super::end::{End, QuicEnd};
-use super::turns::Turns;
+use super::requests::Turns;
 use crate::engine::Handle;
 use crate::network::flow::Side;
 use lastmile_model::outcome::Deliveries;

@@ -6,7 +6,7 @@ use lastmile_analysis::Connection;
 use lastmile_analysis::joined::{ClockStep, Joined, MOST_DRIFT, NoClock, OneWay};
 use lastmile_packet::FlowAddresses;
 use lastmile_results::format::{bytes, grouped, or_dash, seconds};
-use lastmile_text::shown;
+use lastmile_text::escape;
 use lastmile_text::table::{Kind, Table, wrap};
 use lastmile_units::Duration;
 use serde::Serialize;
@@ -142,7 +142,7 @@ pub(super) fn broken(both: &BothEnds) -> Option<String> {
     let why = both.with_broken.as_ref()?;
     Some(format!(
         "{} was NOT READ TO ITS END: only its packets up to there are compared; {why}",
-        shown::line(&both.with)
+        escape::line(&both.with)
     ))
 }
 
@@ -194,7 +194,7 @@ impl Way {
 pub(super) fn text(both: &BothEnds, first: &str, width: u16) -> String {
     use Kind::{Name, Number};
     let mut text = String::new();
-    let names = (shown::line(first), shown::line(&both.with));
+    let names = (escape::line(first), escape::line(&both.with));
     wrap(&mut text, &format!("From {} (first) to {} (second), and back", names.0, names.1), 0, width);
     wrap(&mut text, &clocks(both), 0, width);
     let mut table = Table::new([
@@ -238,7 +238,7 @@ fn clocks(both: &BothEnds) -> String {
     match (both.clock_ahead_s, both.clock_error_s, both.clock_drift_ppm) {
         (Some(ahead), Some(error), Some(drift)) => {
             let side = if ahead < 0.0 { "behind" } else { "ahead" };
-            let _ = write!(text, "that of {} is {} {side}", shown::line(&both.with), seconds(ahead.abs()));
+            let _ = write!(text, "that of {} is {} {side}", escape::line(&both.with), seconds(ahead.abs()));
             if drift != 0.0 {
                 let _ = write!(text, ", and gains {drift:+.1} ppm");
             }

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read, stdin};
 use std::path::{Path, PathBuf};
 
 use lastmile_analysis::datagrams::{DatagramAnalysis, DatagramFlow};
-use lastmile_analysis::joined::{Glimpses, ends_on_its_link};
+use lastmile_analysis::joined::{Fingerprints, ends_on_its_link};
 use lastmile_analysis::{Analysis, Connection, Sighting, Traced, is_fragment, parse_captured};
 use lastmile_packet::Parsed;
 use lastmile_results::Summary;
@@ -31,7 +31,7 @@ pub(super) struct Analysed {
     pub(super) datagrams: Vec<DatagramFlow>,
     pub(super) counts: Counts,
     pub(super) pictures: Option<Pictures>,
-    pub(super) glimpses: Option<Glimpses>,
+    pub(super) glimpses: Option<Fingerprints>,
     /// Every segment, in a file without its final name.
     pub(super) segments: Option<AtomicFile>,
 }
@@ -217,7 +217,7 @@ fn open(path: &Path) -> io::Result<Box<dyn Read>> {
 #[derive(Default)]
 struct Sinks {
     pictures: Option<Pictures>,
-    glimpses: Option<Glimpses>,
+    glimpses: Option<Fingerprints>,
     segments: Option<Segments<AtomicFile>>,
     /// Why the segments could not be written.
     failure: Option<io::Error>,
@@ -228,7 +228,7 @@ impl Sinks {
     fn new(wanted: Wanted<'_>) -> io::Result<Self> {
         let segments = wanted.segments.map(AtomicFile::create).transpose()?.map(Segments::new).transpose()?;
         let pictures = wanted.pictures.then(Pictures::default);
-        let glimpses = wanted.glimpses.then(Glimpses::default);
+        let glimpses = wanted.glimpses.then(Fingerprints::default);
         let wanted = pictures.is_some() || segments.is_some();
         Ok(Self { pictures, glimpses, segments, failure: None, wanted })
     }

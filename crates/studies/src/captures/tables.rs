@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use lastmile_analysis::Limit;
 use lastmile_results::format::{bytes, grouped, number, or_dash, percent, rate, seconds};
-use lastmile_text::shown;
+use lastmile_text::escape;
 use lastmile_text::table::{Kind, Table, wrap};
 
 use super::connection::Row;
@@ -20,7 +20,7 @@ pub(super) fn broken(document: &Document) -> Option<String> {
     let why = document.broken.as_ref()?;
     Some(format!(
         "{} was NOT READ TO ITS END: only its first {} packets ({} bytes, {}) are analysed; {why}",
-        shown::line(&document.file),
+        escape::line(&document.file),
         grouped(document.packets),
         grouped(document.bytes_read),
         seconds(document.duration_s),

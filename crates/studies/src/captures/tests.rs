@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use lastmile_analysis::Analysis;
 use lastmile_analysis::datagrams::DatagramAnalysis;
-use lastmile_analysis::joined::Glimpses;
+use lastmile_analysis::joined::Fingerprints;
 use lastmile_packet::{FlowAddresses, FlowId, FlowKey, Meta, Parsed, Protocol, SeqNumber, TcpFlags};
 use lastmile_units::{Duration, Instant};
 use serde_json::Value;
@@ -38,7 +38,7 @@ fn packets() -> Vec<(u64, Parsed)> {
 
 fn analysed() -> Analysed {
     let (mut analysis, mut datagrams, mut glimpses) =
-        (Analysis::new(), DatagramAnalysis::default(), Glimpses::default());
+        (Analysis::new(), DatagramAnalysis::default(), Fingerprints::default());
     for (at_ms, packet) in packets() {
         let at = Instant::ZERO + Duration::from_ms(at_ms);
         analysis.packet(at, &packet);

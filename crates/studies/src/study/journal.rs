@@ -107,7 +107,7 @@ impl Journal {
     /// Errors of the file system.
     pub fn begin(folder: &Path, record: Record) -> io::Result<Self> {
         let lock = OpenOptions::new().create(true).truncate(false).write(true).open(folder.join(LOCK))?;
-        // Alone in the folder, since every other study of it has the lock. What cannot be removed does no harm.
+        // Unloaded in the folder, since every other study of it has the lock. What cannot be removed does no harm.
         if lock.try_lock().is_ok() {
             let _ = Store::open(folder).and_then(|store| store.sweep());
         }

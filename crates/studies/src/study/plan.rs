@@ -12,9 +12,9 @@ use std::path::PathBuf;
 use lastmile_scenario::{Override, Place, Report, Scenario};
 
 use super::measured::{is_in, may_be};
-use super::one::{Came, Stopped, one};
-pub use super::one::{Load, Means};
 pub use super::seeds::{Seeds, Until};
+use super::single_run::{Came, Stopped, one};
+pub use super::single_run::{Load, Means};
 use super::space::{Point, Space};
 use super::statistics::Estimate;
 use super::store::Kept;

@@ -113,7 +113,7 @@ impl Sender {
         // Karn's algorithm.
         age_us = age_us.filter(|_| !retransmitted);
         newest_us = newest_us.filter(|_| !retransmitted);
-        let (mut sacked_us, mut newest_sacked_us) = (None, u32::MAX);
+        let (mut sacked_us, mut newest_sacked_us) = (None, None);
         for block in info.segment.options().sack_blocks() {
             let Some(range) = self.block_range(block) else { continue };
             let (records, rack) = (self.flight.transmissions_mut(), &mut self.repair.rack);
@@ -128,14 +128,14 @@ impl Sender {
                     if !sent.retransmitted {
                         delivery.original |= part.range.start < recover;
                         sacked_us = sacked_us.max(Some(age));
-                        newest_sacked_us = newest_sacked_us.min(age);
+                        newest_sacked_us = Some(newest_sacked_us.map_or(age, |newest: u32| newest.min(age)));
                     }
                 }
             });
         }
         let duration = |us: u32| Duration::from_us(u64::from(us));
         delivery.age = age_us.or(sacked_us).map(duration);
-        delivery.newest = sacked_us.map(|_| newest_sacked_us).or(newest_us).map(duration);
+        delivery.newest = newest_sacked_us.or(newest_us).map(duration);
         delivery.octets = self.flight.delivered() - before;
         self.count_duplicate(duplicate);
         delivery

@@ -1,6 +1,6 @@
 use super::*;
 use crate::sample::{Interval, Ping};
-use crate::store::Kept;
+use crate::store::Limits;
 
 /// 2026-01-01 00:00 UTC, a Thursday.
 const START_S: i64 = 1_767_225_600;
@@ -11,7 +11,7 @@ fn path() -> Path {
 
 /// Two days with a ping each ten minutes: 20 ms, and 200 ms from 18:00 to 20:00 UTC.
 fn store(folder: &std::path::Path) -> Store {
-    let mut store = Store::open(&folder.join("line.watch"), Kept::default()).unwrap();
+    let mut store = Store::open(&folder.join("line.watch"), Limits::default()).unwrap();
     for second in (600..=2 * DAY_S).step_by(600) {
         let hour = (second - 1) % DAY_S / HOUR_S;
         let rtt_ns = if (18..20).contains(&hour) { 200_000_000 } else { 20_000_000 };
@@ -78,7 +78,7 @@ fn totals_do_not_depend_on_the_number_of_bins() {
 #[test]
 fn a_store_that_is_younger_than_an_hour_is_read_from_its_fine_rows() {
     let folder = tempfile::tempdir().unwrap();
-    let mut store = Store::open(&folder.path().join("line.watch"), Kept::default()).unwrap();
+    let mut store = Store::open(&folder.path().join("line.watch"), Limits::default()).unwrap();
     for second in 3000..3600 {
         let pings = vec![Ping { path: path(), age_ms: 0, rtt_ns: Some(1_000_000) }];
         store.append(&Interval { end_ms: (START_S + second) * 1000, pings, ..Interval::default() }).unwrap();

@@ -3,7 +3,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::sample::{EventKind, Source};
-use crate::store::{Kept, Question, Resolution};
+use crate::store::{Limits, Question, Resolution};
 
 const START_MS: i64 = 1_767_225_600_000;
 
@@ -23,7 +23,7 @@ impl Machine {
         self.folder.path().join("line.watch")
     }
 
-    fn recorder(&self, kept: Kept) -> Recorder {
+    fn recorder(&self, kept: Limits) -> Recorder {
         Recorder::new(Store::open(&self.file(), kept).unwrap(), self.now)
     }
 
@@ -64,7 +64,7 @@ fn kinds(store: &Store) -> Vec<EventKind> {
 #[test]
 fn clocks_that_jump_are_counted_and_told_and_every_row_is_kept() {
     let mut machine = Machine::new();
-    let mut recorder = machine.recorder(Kept::default());
+    let mut recorder = machine.recorder(Limits::default());
     for _ in 0..100 {
         assert_eq!(machine.second(&mut recorder), Vec::<String>::new());
     }
@@ -91,7 +91,7 @@ fn clocks_that_jump_are_counted_and_told_and_every_row_is_kept() {
 #[test]
 fn nothing_is_too_old_until_the_clock_was_steady_for_an_hour() {
     let mut machine = Machine::new();
-    let mut recorder = machine.recorder(Kept { raw_days: 1, minute_days: 1, hour_days: 1, ..Kept::default() });
+    let mut recorder = machine.recorder(Limits { raw_days: 1, minute_days: 1, hour_days: 1, ..Limits::default() });
     (0..60).for_each(|_| drop(machine.second(&mut recorder)));
     let hour = |machine: &mut Machine, recorder: &mut Recorder, minutes: u32| {
         for _ in 0..minutes {
@@ -117,7 +117,7 @@ fn nothing_is_too_old_until_the_clock_was_steady_for_an_hour() {
 fn loss_is_of_the_pings_that_were_old_enough_when_their_watcher_ended() {
     let mut machine = Machine::new();
     let run = |machine: &mut Machine, seconds: u32| {
-        let mut recorder = machine.recorder(Kept::default());
+        let mut recorder = machine.recorder(Limits::default());
         let mut waiting = VecDeque::new();
         for second in 0..seconds {
             let sent = machine.now.monotonic;
@@ -158,7 +158,7 @@ fn loss_is_of_the_pings_that_were_old_enough_when_their_watcher_ended() {
 #[test]
 fn requests_that_could_not_be_sent_are_lost_however_young_they_are() {
     let mut machine = Machine::new();
-    let mut recorder = machine.recorder(Kept::default());
+    let mut recorder = machine.recorder(Limits::default());
     let mut tick = |rtt_ns: Option<u64>| {
         let sent = machine.now.monotonic;
         let now = machine.pass(1000);
@@ -181,7 +181,7 @@ fn requests_that_could_not_be_sent_are_lost_however_young_they_are() {
 #[test]
 fn a_store_that_is_locked_is_waited_for_and_told_of() {
     let mut machine = Machine::new();
-    let mut recorder = machine.recorder(Kept::default());
+    let mut recorder = machine.recorder(Limits::default());
     machine.second(&mut recorder);
     let other = Connection::open(machine.file()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -201,7 +201,7 @@ fn a_store_that_is_locked_is_waited_for_and_told_of() {
 #[test]
 fn a_source_is_told_of_when_it_changes() {
     let mut machine = Machine::new();
-    let mut recorder = machine.recorder(Kept::default());
+    let mut recorder = machine.recorder(Limits::default());
     let mut tick = |trouble: Option<&str>| {
         let sources = BTreeMap::from([("192.0.2.1".to_owned(), trouble.map(str::to_owned))]);
         let now = machine.pass(1000);
@@ -216,7 +216,7 @@ fn a_source_is_told_of_when_it_changes() {
 #[test]
 fn counters_of_a_queue_become_counts_from_the_second_reading_on() {
     let mut machine = Machine::new();
-    let mut recorder = machine.recorder(Kept::default());
+    let mut recorder = machine.recorder(Limits::default());
     let name = QueueName { source: Source::Kernel, place: "eth0".to_owned(), class: "htb 1:10".to_owned() };
     let mut tick = |packets: u64| {
         let totals = Totals { packets, bytes: packets * 1000, ..Totals::default() };

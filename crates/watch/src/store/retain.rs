@@ -8,7 +8,7 @@ use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::Store;
 use super::error::{Error, ErrorKind};
-use super::kept::Kept;
+use super::limits::Limits;
 use super::schema::{LOG_BYTES, PAGE};
 use crate::sample::WallMs;
 
@@ -110,7 +110,7 @@ impl Pages {
     }
 }
 
-fn by_age(connection: &Connection, now_ms: WallMs, kept: Kept) -> rusqlite::Result<()> {
+fn by_age(connection: &Connection, now_ms: WallMs, kept: Limits) -> rusqlite::Result<()> {
     let cutoff_s = |days: u32| now_ms.div_euclid(1000) - i64::from(days) * DAY_S;
     // Raw rows go only after the minutes have them.
     let mut query = connection.prepare_cached(

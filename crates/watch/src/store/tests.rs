@@ -21,7 +21,7 @@ impl Place {
     }
 
     fn open(&self) -> Store {
-        Store::open(&self.file, Kept::default()).unwrap()
+        Store::open(&self.file, Limits::default()).unwrap()
     }
 }
 
@@ -144,21 +144,21 @@ fn a_file_of_another_program_or_version_is_refused() {
     for (file, told) in
         [(&*place.file, "it is no store of `lastmile watch`"), (folder, "it is a folder; a store is a file")]
     {
-        for opened in [Store::open(file, Kept::default()), Store::read(file)] {
+        for opened in [Store::open(file, Limits::default()), Store::read(file)] {
             let refused = opened.unwrap_err().to_string();
             assert!(refused.ends_with(told), "{refused}");
         }
     }
     std::fs::remove_file(&place.file).unwrap();
     Connection::open(&place.file).unwrap().execute_batch("CREATE TABLE other (x)").unwrap();
-    for opened in [Store::open(&place.file, Kept::default()), Store::read(&place.file)] {
+    for opened in [Store::open(&place.file, Limits::default()), Store::read(&place.file)] {
         let refused = opened.unwrap_err().to_string();
         assert!(refused.ends_with("line.watch: it is no store of `lastmile watch`"), "{refused}");
     }
     std::fs::remove_file(&place.file).unwrap();
     drop(place.open());
     Connection::open(&place.file).unwrap().pragma_update(None, "user_version", 2).unwrap();
-    let refused = Store::open(&place.file, Kept::default()).unwrap_err().to_string();
+    let refused = Store::open(&place.file, Limits::default()).unwrap_err().to_string();
     assert!(refused.ends_with("its tables have version 2, and this program reads version 1"), "{refused}");
     assert!(Store::read(&place.file.with_file_name("none")).is_err());
 }
@@ -167,11 +167,11 @@ fn a_file_of_another_program_or_version_is_refused() {
 fn a_store_has_one_watcher_and_any_number_of_readers() {
     let place = Place::new();
     let mut store = place.open();
-    let refused = Store::open(&place.file, Kept::default()).unwrap_err().to_string();
+    let refused = Store::open(&place.file, Limits::default()).unwrap_err().to_string();
     assert!(refused.ends_with("line.watch: another watcher writes to it: a store has one"), "{refused}");
     let link = place.file.with_file_name("link.watch");
     std::os::unix::fs::symlink(&place.file, &link).unwrap();
-    assert!(Store::open(&link, Kept::default()).is_err(), "another name of it");
+    assert!(Store::open(&link, Limits::default()).is_err(), "another name of it");
     let interval = Interval { end_ms: START_S * 1000, pings: vec![ping(0, None)], ..Interval::default() };
     store.append(&interval).unwrap();
     let readers = [(); 2].map(|()| Store::read(&place.file).unwrap());
@@ -198,7 +198,7 @@ fn a_lock_of_another_process_delays_rows_and_loses_none() {
 #[test]
 fn rows_go_when_they_are_too_old_and_a_clock_that_was_just_set_makes_none_too_old() {
     let place = Place::new();
-    let kept = Kept { raw_days: 1, minute_days: 2, hour_days: 3, ..Kept::default() };
+    let kept = Limits { raw_days: 1, minute_days: 2, hour_days: 3, ..Limits::default() };
     let mut store = Store::open(&place.file, kept).unwrap();
     for hour in 0..96 {
         let end_ms = (START_S + hour * 3600 + 1) * 1000;

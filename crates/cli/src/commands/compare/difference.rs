@@ -1,7 +1,7 @@
 //! The largest differences between compared runs: of a flow, with its limit in each of them, and of what people notice
 //! of an application.
 
-use lastmile_results::noticed::{Noticed, noticed};
+use lastmile_results::experience::{Noticed, noticed};
 use lastmile_results::schema::{FlowKind, Phase, PhaseFlow};
 use lastmile_results::{Run, in_words};
 use lastmile_text::table::wrap;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use lastmile_lab::control_sockets;
 use lastmile_live::control::{Listener, Replacement, Verb};
 use lastmile_live::emulate::Handle;
-use lastmile_text::shown;
+use lastmile_text::escape;
 
 use super::super::control::{self, Answer, Program, Seen};
 use super::status::{Status, Teller};
@@ -49,7 +49,7 @@ impl lastmile_live::control::Operator for Operator<'_> {
             let text = Status::text(&Seen { now: &status, before: None });
             if !lastmile_terminal::say(&text) {
                 // With standard error closed there is no reader.
-                let _ = write!(std::io::stderr(), "\r\x1b[K{}", shown::lines(&text));
+                let _ = write!(std::io::stderr(), "\r\x1b[K{}", escape::lines(&text));
             }
         }
     }

@@ -144,7 +144,7 @@ fn chart(
     if lines.is_empty() {
         return Ok(());
     }
-    let names: Vec<String> = lines.iter().map(|(name, _)| lastmile_text::shown::line(name).into_owned()).collect();
+    let names: Vec<String> = lines.iter().map(|(name, _)| lastmile_text::escape::line(name).into_owned()).collect();
     let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
     for (name, (_, values)) in names.iter().zip(lines) {

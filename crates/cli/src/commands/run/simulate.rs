@@ -104,5 +104,5 @@ fn progress(variant: &Variant) -> ProgressBar {
         .progress_chars("━━ ");
     let message =
         if variant.label.is_empty() { "simulating".to_owned() } else { format!("simulating {}", variant.label) };
-    ProgressBar::new(STEPS).with_style(style).with_message(lastmile_text::shown::line(&message).into_owned())
+    ProgressBar::new(STEPS).with_style(style).with_message(lastmile_text::escape::line(&message).into_owned())
 }

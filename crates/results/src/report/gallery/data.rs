@@ -1,6 +1,6 @@
 //! Figures as the script of pages reads them.
 
-use lastmile_text::shown;
+use lastmile_text::escape;
 use serde::Serialize;
 
 /// The horizontal axis of a panel.
@@ -91,7 +91,7 @@ impl Across {
 
 /// A name as text of one line.
 pub(super) fn text(text: &str) -> String {
-    shown::line(text).into_owned()
+    escape::line(text).into_owned()
 }
 
 /// The bottom of a scale, unless it is zero.

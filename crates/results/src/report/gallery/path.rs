@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use lastmile_text::shown;
+use lastmile_text::escape;
 use serde::Serialize;
 
 use super::columns::Columns;
@@ -77,7 +77,7 @@ impl Path {
     }
 
     pub(super) fn data(&self, columns: &mut Columns) -> PathData {
-        let text = |text: &String| shown::line(text).into_owned();
+        let text = |text: &String| escape::line(text).into_owned();
         let hop = |hop: &Hop| HopData {
             name: text(&hop.name),
             from: hop.from,

@@ -9,7 +9,7 @@
 //! the same window halves the threshold, as the RFC asks; in Linux it stays.
 
 use super::mark_fraction::MarkFraction;
-use super::marked::MarkedAck;
+use super::marked_ack::MarkedAck;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Dctcp {

@@ -37,9 +37,10 @@ pub(super) struct HyStart {
     last_ack: Instant,
     /// The round ends beyond this octet.
     round_end: u64,
-    /// The least round trip of all (`delay_min`), and of this round, in microseconds.
+    /// The least round trip of all (`delay_min`), in microseconds.
     least_us: u32,
-    current_us: u32,
+    /// The least round trip of this round since the window reached [`LOW_WINDOW`], in microseconds.
+    current_us: Option<u32>,
     samples: u8,
 }
 
@@ -49,8 +50,8 @@ impl HyStart {
             round_began: trip.now,
             last_ack: trip.now,
             round_end: trip.outstanding.max,
-            least_us: u32::MAX,
-            current_us: u32::MAX,
+            least_us: trip.us,
+            current_us: None,
             samples: 0,
         }
     }
@@ -81,12 +82,13 @@ impl HyStart {
     }
 
     fn delay_grows(&mut self, us: u32) -> bool {
-        self.current_us = self.current_us.min(us);
+        let current_us = self.current_us.map_or(us, |least| least.min(us));
+        self.current_us = Some(current_us);
         if self.samples < MIN_SAMPLES {
             self.samples += 1;
             return false;
         }
-        self.current_us > self.least_us + (self.least_us / 8).clamp(DELAY_US.0, DELAY_US.1)
+        current_us > self.least_us + (self.least_us / 8).clamp(DELAY_US.0, DELAY_US.1)
     }
 }
 

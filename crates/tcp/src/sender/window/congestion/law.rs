@@ -7,7 +7,7 @@ use super::bbr1::Bbr1;
 use super::bbr3::Bbr3;
 use super::dctcp::Dctcp;
 use super::ledbat::Ledbat;
-use super::marked::MarkedAck;
+use super::marked_ack::MarkedAck;
 use super::model::{ModelAck, ModelRestart};
 use super::prague::Prague;
 use super::supplied::Supplied;

@@ -16,7 +16,7 @@ mod hystart_plus_plus;
 mod law;
 mod ledbat;
 mod mark_fraction;
-mod marked;
+mod marked_ack;
 mod model;
 mod newreno;
 mod prague;
@@ -36,7 +36,7 @@ pub(crate) use events::{Acked, Expiry, RoundTrip};
 use hystart::HyStart;
 use hystart_plus_plus::HyStartPlusPlus;
 pub(crate) use law::Law;
-pub(crate) use marked::MarkedAck;
+pub(crate) use marked_ack::MarkedAck;
 pub(crate) use model::{ModelAck, ModelRestart, RepairPhase};
 
 /// The state of growth beyond the window.

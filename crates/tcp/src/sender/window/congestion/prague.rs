@@ -17,7 +17,7 @@ use lastmile_units::{Duration, Instant};
 
 use super::Acked;
 use super::mark_fraction::MarkFraction;
-use super::marked::MarkedAck;
+use super::marked_ack::MarkedAck;
 
 /// Section 2.4.4: round trips below this one grow as if they had it.
 const VIRTUAL_RTT: Duration = Duration::from_ms(25);

@@ -24,7 +24,7 @@
 mod bounds;
 mod control;
 mod cycle;
-mod trips;
+mod min_rtt;
 
 use lastmile_units::{Duration, Instant};
 
@@ -34,7 +34,7 @@ use crate::sender::octet_rate::{Gain, OctetRate};
 use crate::sender::pacing::Pacer;
 use bounds::Bounds;
 use cycle::Cycle;
-use trips::Trips;
+use min_rtt::Trips;
 
 /// Section 5.6.1: gains of startup (2.77), drain, `DOWN` (0.9), `UP` (1.25; window 2.25), `PROBE_RTT` (window 0.5).
 const STARTUP: Gain = Gain::from_256ths(709);

@@ -9,7 +9,7 @@ use lastmile_packet::{HashKey, IpAddresses, Parsed, Protocol, TcpFlags};
 
 /// A packet, as it is recognised in the other capture.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Glimpse {
+pub(super) struct Fingerprint {
     pub(super) hash: u64,
     /// Its place in the capture, which a clock that is set does not change.
     pub(super) number: u32,
@@ -31,14 +31,14 @@ pub(super) struct Glimpse {
 
 /// The packets of one capture, for their comparison with another.
 #[derive(Clone, Debug, Default)]
-pub struct Glimpses {
-    pub(super) all: Vec<Glimpse>,
+pub struct Fingerprints {
+    pub(super) all: Vec<Fingerprint>,
     /// Flows of TCP that no router forwards.
     pub(super) local: BTreeSet<u32>,
     pub(super) key: HashKey,
 }
 
-impl Glimpses {
+impl Fingerprints {
     /// Adds a packet captured at this time since 1970, by the clock of its capture. A packet that stays on its link is
     /// omitted: those of two links may be equal, as reports of MLD are. The numbers of TCP tell its packets apart.
     pub fn packet(&mut self, at_ns: u64, packet: &Parsed) {
@@ -66,7 +66,7 @@ impl Glimpses {
         if is_local {
             self.local.insert(flow);
         }
-        self.all.push(Glimpse {
+        self.all.push(Fingerprint {
             hash: hasher.finish(),
             number: u32::try_from(self.all.len()).unwrap_or(u32::MAX),
             at_ns: i64::try_from(at_ns).unwrap_or(i64::MAX),

@@ -10,12 +10,12 @@ const LATEST: Duration = Duration::from_millis(5);
 
 /// From when on frames are the kernel's, and whether all earlier ones have been read.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Parting {
+pub(super) struct Handover {
     from: Option<SystemTime>,
     over: bool,
 }
 
-impl Parting {
+impl Handover {
     /// Frames that come at `from` or later are the kernel's.
     pub(super) fn begin(&mut self, from: SystemTime) {
         self.from = Some(from);
@@ -45,17 +45,17 @@ mod tests {
     #[test]
     fn a_port_is_done_when_no_earlier_frame_can_come() {
         let at = |ms: u64| SystemTime::UNIX_EPOCH + Duration::from_millis(ms);
-        let mut parting = Parting::default();
-        assert!(!parting.is_past(at(1000)));
-        parting.emptied(at(1000));
-        assert!(!parting.is_over(), "nobody has asked for the end");
-        parting.begin(at(100));
-        assert_eq!([99, 100, 104].map(|ms| parting.is_past(at(ms))), [false, true, true]);
-        parting.emptied(at(104));
-        assert!(!parting.is_over());
-        let mut other = parting;
-        parting.emptied(at(105));
-        assert!(parting.is_over());
+        let mut handover = Handover::default();
+        assert!(!handover.is_past(at(1000)));
+        handover.emptied(at(1000));
+        assert!(!handover.is_over(), "nobody has asked for the end");
+        handover.begin(at(100));
+        assert_eq!([99, 100, 104].map(|ms| handover.is_past(at(ms))), [false, true, true]);
+        handover.emptied(at(104));
+        assert!(!handover.is_over());
+        let mut other = handover;
+        handover.emptied(at(105));
+        assert!(handover.is_over());
         assert!(other.is_past(at(105)) && other.is_over(), "a socket that is never empty");
     }
 }

@@ -11,9 +11,9 @@ use super::server::Server;
 use super::side::{CLIENT, Side};
 use super::{Ended, Outcome};
 use crate::bump::{Bump, BumpConfig, HopGlance, Queues, Tap};
-use crate::carry::{self, carry};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::{Context, Error};
+use crate::forwarding_loop::{self, carry};
 use crate::handle::{Asked, Draws, Handle, Inbox, Snapshot};
 use crate::links::Links;
 use crate::pace::Pace;
@@ -220,11 +220,11 @@ impl World {
             let Self { bump, client, server, clock, pace, inbox, .. } = self;
             let watched = [child.map(AsFd::as_fd), Some(stop.as_fd()), Some(inbox.waiting.as_fd())];
             match carry(bump, clock, pace, [client.port(), server.port()], watched, until)? {
-                carry::Woken::Watched(0) => return Ok(Woken::Child),
-                carry::Woken::Watched(1) => return Ok(Woken::Stop),
-                carry::Woken::Watched(_) if self.answer()? => return Ok(Woken::Asked),
-                carry::Woken::Watched(_) => {}
-                carry::Woken::Time => return Ok(Woken::Time),
+                forwarding_loop::Woken::Watched(0) => return Ok(Woken::Child),
+                forwarding_loop::Woken::Watched(1) => return Ok(Woken::Stop),
+                forwarding_loop::Woken::Watched(_) if self.answer()? => return Ok(Woken::Asked),
+                forwarding_loop::Woken::Watched(_) => {}
+                forwarding_loop::Woken::Time => return Ok(Woken::Time),
             }
         }
     }
@@ -235,7 +235,7 @@ impl World {
         // Not lazily: both are to be left.
         if client.let_go() | server.let_go() {
             stop.rearm().context(|| "reading signals")?;
-            carry::finish(bump, clock, pace, [client.port(), server.port()], stop.as_fd())?;
+            forwarding_loop::finish(bump, clock, pace, [client.port(), server.port()], stop.as_fd())?;
         }
         Ok(())
     }

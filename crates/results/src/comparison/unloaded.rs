@@ -10,7 +10,7 @@ const ROUNDING: f64 = 1.01;
 
 /// The goodput of all downloads of a run without other traffic, over any time.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct Alone {
+pub struct Unloaded {
     duration_s: f64,
     /// The end of the last download.
     ended_s: f64,
@@ -31,7 +31,7 @@ struct Part {
     capacity_bps: Option<f64>,
 }
 
-impl Alone {
+impl Unloaded {
     /// The downloads of this run.
     #[must_use]
     pub fn of(summary: &Summary) -> Self {
@@ -119,11 +119,11 @@ mod tests {
     }
 
     /// A run of 10 s, of which the whole has 9 Mbit/s.
-    fn alone(ended_s: f64, phases: Vec<Part>) -> Alone {
-        Alone { duration_s: 10.0, ended_s, names: Vec::new(), whole: part(0.0, 10.0, 9e6, 10e6), phases }
+    fn alone(ended_s: f64, phases: Vec<Part>) -> Unloaded {
+        Unloaded { duration_s: 10.0, ended_s, names: Vec::new(), whole: part(0.0, 10.0, 9e6, 10e6), phases }
     }
 
-    fn bps(alone: &Alone, span: (f64, f64)) -> Option<f64> {
+    fn bps(alone: &Unloaded, span: (f64, f64)) -> Option<f64> {
         alone.part(span).map(|part| part.bps)
     }
 
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(bps(&alone, (4.0, 8.0)), Some(12e6));
         assert_eq!(bps(&alone, (0.0, 10.0)), Some(9e6));
         assert_eq!(bps(&alone, (10.0, 12.0)), None);
-        assert_eq!(bps(&Alone { phases: Vec::new(), ..alone }, (5.0, 10.0)), Some(9e6));
+        assert_eq!(bps(&Unloaded { phases: Vec::new(), ..alone }, (5.0, 10.0)), Some(9e6));
     }
 
     /// The line carries 2 Mbit/s for 1 s, and 20 from then on: over the run it has less than the downloads have in the
@@ -172,12 +172,12 @@ mod tests {
             Flow { name: name.into(), direction: "down".into(), setup, goodput_bps, bytes_delivered, ..Flow::default() }
         };
         let run = |flows: Vec<Flow>| Summary { flows, ..Summary::default() };
-        let alone = Alone::of(&run(vec![flow("download", 8e6)]));
+        let alone = Unloaded::of(&run(vec![flow("download", 8e6)]));
         let beside = run(vec![flow("download", 6e6), flow("web", 3e6)]);
         let expected = Baseline { download_share: Some(0.75), reference_bps: Some(8e6), above_capacity: false };
         assert_eq!(alone.baseline(&beside, None, (0.0, 1.0)), expected);
         // A download that was over when the measured time began has no baseline there.
-        let over = Alone { whole: Part::default(), ..alone };
+        let over = Unloaded { whole: Part::default(), ..alone };
         assert_eq!(over.baseline(&beside, None, (0.0, 1.0)), Baseline::default());
     }
 }

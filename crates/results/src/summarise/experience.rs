@@ -6,8 +6,8 @@ use lastmile_units::{Duration, Instant};
 
 use super::run::Run;
 use super::statistics::{page_response, round_trip};
+use crate::experience;
 use crate::format::to_f64;
-use crate::noticed;
 
 /// A part of a run: its start and its end, which the part contains if it is the end of the run.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +66,7 @@ fn pages(all: &Applications, flow: &FlowOutcome, part: Part) -> Option<String> {
     let mut times: Vec<Duration> = part.of(&user.ends, &user.responses).collect();
     times.sort_unstable();
     let response = page_response(&times);
-    Some(noticed::pages(times.len() as u64, response.p50, response.p95))
+    Some(experience::pages(times.len() as u64, response.p50, response.p95))
 }
 
 fn video(all: &Applications, flow: &FlowOutcome, part: Part, rate: impl Fn(u16) -> f64) -> Option<String> {
@@ -78,7 +78,7 @@ fn video(all: &Applications, flow: &FlowOutcome, part: Part, rate: impl Fn(u16) 
     let rates = viewer.arrivals.iter().zip(&viewer.segments).filter(|(at, _)| part.ends(**at));
     let rates: Vec<f64> = rates.map(|(_, step)| rate(*step)).collect();
     let mean = (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / to_f64(rates.len() as u64));
-    let words = noticed::video(count, stalled.as_secs_f64(), mean);
+    let words = experience::video(count, stalled.as_secs_f64(), mean);
     Some(match viewer.start.map(|start| flow.start + start) {
         None => "no picture".to_owned(),
         Some(at) if at >= part.to => "no picture yet".to_owned(),
@@ -93,7 +93,7 @@ fn backup(all: &Applications, flow: &FlowOutcome, part: Part, active: Duration) 
     let active = ended.map_or(active, |end| end.since(flow.start.max(part.from)));
     let copied = part.of(&client.ends, &client.took).count() as u64;
     let seconds = active.as_secs_f64();
-    Some(noticed::backup(if seconds > 0.0 { to_f64(copied) / seconds } else { 0.0 }))
+    Some(experience::backup(if seconds > 0.0 { to_f64(copied) / seconds } else { 0.0 }))
 }
 
 fn conference(all: &Applications, flow: &FlowOutcome, part: Part) -> Option<String> {
@@ -101,7 +101,7 @@ fn conference(all: &Applications, flow: &FlowOutcome, part: Part) -> Option<Stri
     let freezes = person.freezes.iter().zip(&person.frozen_at);
     let frozen = freezes.map(|(freeze, at)| part.overlap(*at, *at + *freeze)).filter(|frozen| !frozen.is_zero());
     let (count, frozen) = frozen.fold((0, Duration::ZERO), |(count, sum), frozen| (count + 1, sum + frozen));
-    Some(noticed::conference(count, frozen.as_secs_f64()))
+    Some(experience::conference(count, frozen.as_secs_f64()))
 }
 
 fn game(all: &Applications, flow: &FlowOutcome, part: Part, limit: Duration) -> Option<String> {
@@ -109,7 +109,7 @@ fn game(all: &Applications, flow: &FlowOutcome, part: Part, limit: Duration) -> 
     let times: Vec<Duration> = part.of(&player.response_ends, &player.responses).collect();
     let late = times.iter().filter(|time| **time > limit).count() as u64;
     let share = (!times.is_empty()).then(|| to_f64(late) / to_f64(times.len() as u64));
-    Some(noticed::game(round_trip(times.into_iter()).p50, share, limit.as_secs_f64()))
+    Some(experience::game(round_trip(times.into_iter()).p50, share, limit.as_secs_f64()))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use lastmile_model::outcome::{FlowOutcome, Outcome};
 use lastmile_queueing::line::trace::Trace;
 use lastmile_units::{Duration, Instant};
 
-use super::hold::Hold;
+use super::constraint::Constraint;
 use super::shape::Shape;
 use crate::format;
 use crate::interval::UnderWay;
@@ -78,12 +78,12 @@ impl<'a> Carried<'a> {
         self.held + time.map_or(self.on_path, |time| (bps * time.as_secs_f64() / 8.0).min(self.on_path))
     }
 
-    /// The payload bytes that had passed a hold of a link, at most `bps`, before the span begins at `from`.
-    pub(super) fn over(&self, (index, hold, bps): (usize, Hold, f64), from: Instant) -> f64 {
+    /// The payload bytes that had passed a constraint of a link, at most `bps`, before the span begins at `from`.
+    pub(super) fn over(&self, (index, constraint, bps): (usize, Constraint, f64), from: Instant) -> f64 {
         let link = &self.network.links[index];
         let behind = self.time_behind(index).map(|time| {
             let begin = Instant::ZERO + from.since(Instant::ZERO).saturating_sub(time);
-            let bps = bps * hold.part(link, (begin, from));
+            let bps = bps * constraint.part(link, (begin, from));
             bps * from.since(begin).as_secs_f64() / 8.0
         });
         self.held + behind.map_or(self.on_path, |bytes| bytes.min(self.on_path))

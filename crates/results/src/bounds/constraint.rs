@@ -1,4 +1,4 @@
-//! The holds of a link, which limit its packets: the rate of its wire, the shapers before it, the grants of a head end.
+//! Constraints on the packets of a link: the rate of its wire, the shapers before it, the grants of a head end.
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_model::{Link, Network};
@@ -10,7 +10,7 @@ use lastmile_units::{BitRate, ByteCount, Instant, WireBytes};
 use crate::format::{self, to_f64};
 use crate::interval::Interval;
 
-/// The used share from which a hold counts as full.
+/// The used share from which a constraint counts as full.
 const FULL: f64 = 0.95;
 
 /// The rate for which limits are computed on a line whose rate changes.
@@ -19,9 +19,9 @@ const NOMINAL: BitRate = BitRate::from_mbit_per_s(1_000);
 /// The time from one point to another.
 pub(crate) type Span = (Instant, Instant);
 
-/// One thing that holds back the packets of a link.
+/// One constraint on the packets of a link.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum Hold {
+pub(crate) enum Constraint {
     /// The rate of the wire; the mean of one that sends what is granted.
     Wire(Shaper),
     /// The rate of a wire that changes, as if it were [`NOMINAL`].
@@ -31,7 +31,7 @@ pub(crate) enum Hold {
     Grants(Cycle),
 }
 
-impl Hold {
+impl Constraint {
     /// The wire of `link`; `None` if transmission takes no time.
     pub(crate) fn wire(link: &Link) -> Option<Self> {
         let line = &link.hop.line;
@@ -45,7 +45,7 @@ impl Hold {
         Some(Self::Wire(Shaper { rate, burst: Some(beyond) }))
     }
 
-    /// All that hold back the packets of `link`. A shaper at or above the rate of the wire holds back nothing. What has
+    /// All constraints on the packets of `link`. A shaper at or above the rate of the wire holds back nothing. What has
     /// passed one before grants may wait in the buffer, and pass later.
     pub(crate) fn of(link: &Link) -> Vec<Self> {
         let line = &link.hop.line;
@@ -80,12 +80,12 @@ impl Hold {
         }
     }
 
-    /// The packets of `ip` bytes a second that all holds of `link` let pass within `span` in the mean, and the one that
-    /// decides.
+    /// The packets of `ip` bytes a second that all constraints of `link` let pass within `span` in the mean, and the
+    /// constraint that decides.
     pub(crate) fn least(link: &Link, ip: ByteCount, span: Span) -> Option<(f64, Self)> {
-        let rates = Self::of(link)
-            .into_iter()
-            .map(|hold| (hold.packets_per_s(link, ip) * hold.part_in_the_mean(link, span), hold));
+        let rates = Self::of(link).into_iter().map(|constraint| {
+            (constraint.packets_per_s(link, ip) * constraint.part_in_the_mean(link, span), constraint)
+        });
         rates.min_by(|a, b| a.0.total_cmp(&b.0))
     }
 
@@ -175,39 +175,39 @@ impl Hold {
     }
 }
 
-/// A hold that is full.
+/// A constraint that is full.
 pub(crate) struct Full<'a> {
     /// Number of its link.
     pub(crate) index: usize,
     link: &'a Link,
-    hold: Hold,
+    constraint: Constraint,
     /// The used share.
     used: f64,
 }
 
 impl<'a> Full<'a> {
-    /// The fullest hold of the links of `path` in `part`, if it is full.
+    /// The fullest constraint of the links of `path` in `part`, if it is full.
     pub(crate) fn of(network: &'a Network, path: &[usize], part: &Interval) -> Option<Self> {
-        let holds = path.iter().flat_map(|index| {
+        let constraints = path.iter().flat_map(|index| {
             let link = &network.links[*index];
-            Hold::of(link).into_iter().map(move |hold| Self {
+            Constraint::of(link).into_iter().map(move |constraint| Self {
                 index: *index,
                 link,
-                hold,
-                used: hold.used((*index, link), part),
+                constraint,
+                used: constraint.used((*index, link), part),
             })
         });
-        holds.reduce(|a, b| if b.used > a.used { b } else { a }).filter(|full| full.used >= FULL)
+        constraints.reduce(|a, b| if b.used > a.used { b } else { a }).filter(|full| full.used >= FULL)
     }
 
     /// In words, for data.
     pub(crate) fn words(&self) -> String {
-        self.hold.words(self.link)
+        self.constraint.words(self.link)
     }
 
     /// In words, as what is filled.
     pub(crate) fn filled(&self) -> String {
-        self.hold.filled(self.link)
+        self.constraint.filled(self.link)
     }
 
     pub(crate) fn percent(&self) -> String {

@@ -8,7 +8,7 @@ use crate::schema::Summary;
 /// The worst viewer, backup, conference and player of a run, over its whole length. All `None` without such
 /// applications.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
-pub struct People {
+pub struct WorstApplications {
     /// The longest time to the first picture of a video.
     pub video_start_max_s: Option<f64>,
     /// The largest share of the time for which a video stalled.
@@ -29,7 +29,7 @@ pub struct People {
     pub game_response_p99_max_s: Option<f64>,
 }
 
-impl People {
+impl WorstApplications {
     pub(super) fn of(summary: &Summary) -> Self {
         let videos = || summary.applications.videos.iter();
         let conferences = || summary.applications.conferences.iter();
@@ -92,8 +92,8 @@ mod tests {
                 Backup { end_s: None, files_per_s: 0.5, ..Backup::default() },
             ],
         };
-        let people = People::of(&Summary { applications, ..Summary::default() });
-        let expected = People {
+        let people = WorstApplications::of(&Summary { applications, ..Summary::default() });
+        let expected = WorstApplications {
             video_start_max_s: Some(3.0),
             video_stalled_share_max: Some(0.2),
             video_bit_rate_min_bps: Some(1e6),
@@ -105,6 +105,6 @@ mod tests {
             game_response_p99_max_s: Some(0.3),
         };
         assert_eq!(people, expected);
-        assert_eq!(People::of(&Summary::default()), People::default());
+        assert_eq!(WorstApplications::of(&Summary::default()), WorstApplications::default());
     }
 }
