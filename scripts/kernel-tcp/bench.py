@@ -75,9 +75,11 @@ def thinned(rows, step_s=0.1):
     return out
 
 
-def trace(line, start):
-    """The key of a direction that makes the line change; equal in the kernel's trial and in the simulated one."""
-    return f', trace = {{ generate = "{line["trace"]}", seed = {start + 1} }}' if "trace" in line else ""
+def trace(line, start, from_s=0):
+    """The key of a direction that makes the line change from a time of its trace on."""
+    if "trace" not in line:
+        return ""
+    return f', trace = {{ generate = "{line["trace"]}", seed = {start + 1}, start = "{from_s} s" }}'
 
 
 def kernel(line, congestion, start, options, folder):
@@ -119,24 +121,31 @@ def kernel(line, congestion, start, options, folder):
     with open(os.path.join(folder, "ping.txt"), encoding="ascii") as file:
         times = [float(ms) / 1e3 for ms in re.findall(r"time=([\d.]+) ms", file.read())]
     with open(os.path.join(folder, "machine.txt"), encoding="ascii") as file:
-        release, processor, busy = file.read().split("\n")[:3]
+        release, processor, busy, line_age_s = file.read().split("\n")[:4]
     return {
         "download": flow("server", "client"),
         "upload": flow("client", "server"),
         "ping_s": pings(times),
         "machine": {"kernel": release, "processor": processor, "busy": float(busy)},
+        # The time for which the line had run when the download began.
+        "line_age_s": float(line_age_s),
     }
 
 
-def simulate(line, congestion, start, options, folder):
-    """The trial by `lastmile run`."""
+def simulated(line, congestion, start, options, folder):
+    """The trial by `lastmile run`. A line that changes is as old as in the kernel's trial, if there is one."""
     half = line["rtt_ms"] / 2
+    name = next(name for name, known in LINES.items() if known is line)
+    age_s = 0
+    with contextlib.suppress(FileNotFoundError):
+        with open(result_file(options.folder, name, congestion, start, "kernel"), encoding="ascii") as file:
+            age_s = json.load(file)["line_age_s"]
 
     def link(mbit, packets):
         """The link of `lastmile emulate`, or HTB over pfifo in front of a faster link, as in trial.sh."""
         fifo = f'limit = "{packets} packets"'
         if options.emulate:
-            return f'{{ rate = "{mbit} Mbit/s", delay = "{half} ms", queue = {{ {fifo} }}{trace(line, start)} }}'
+            return f'{{ rate = "{mbit} Mbit/s", delay = "{half} ms", queue = {{ {fifo} }}{trace(line, start, age_s)} }}'
         rest = f'rate = "{mbit} Mbit/s", burst = "3000 wire bytes", cburst = "3000 wire bytes", {fifo}'
         queue = f'{{ kind = "htb", default = "all", classes = [{{ name = "all", {rest} }}] }}'
         return f'{{ rate = "2 Gbit/s", delay = "{half} ms", queue = {queue} }}'
@@ -177,6 +186,10 @@ def simulate(line, congestion, start, options, folder):
     }
 
 
+def result_file(folder, line, congestion, start, kind):
+    return os.path.join(folder, f"{line}-{congestion}-{start:02}-{kind}.json")
+
+
 def run(how, options):
     os.makedirs(options.folder, exist_ok=True)
     for line in options.line or ["50-5", "100-20", "300-20"]:
@@ -184,15 +197,13 @@ def run(how, options):
             for start in range(options.starts):
                 if "trace" in LINES[line] and not options.emulate:
                     raise SystemExit(f"bench: {line} changes, so it needs --emulate")
-                name = os.path.join(
-                    options.folder, f"{line}-{congestion}-{start:02}-{'kernel' if how is kernel else 'simulated'}"
-                )
-                if os.path.exists(name + ".json"):
+                name = result_file(options.folder, line, congestion, start, how.__name__)
+                if os.path.exists(name):
                     continue
                 with tempfile.TemporaryDirectory() as work:
-                    kept = name if getattr(options, "capture", False) else work
+                    kept = name.removesuffix(".json") if getattr(options, "capture", False) else work
                     result = how(LINES[line], congestion, start, options, kept)
-                with open(name + ".json", "w", encoding="ascii") as file:
+                with open(name, "w", encoding="ascii") as file:
                     json.dump(result, file)
                 print(
                     name,
@@ -333,7 +344,7 @@ def main():
     elif options.command == "windows":
         windows(options.folder, options.line, options.congestion, options.start)
     else:
-        run(kernel if options.command == "kernel" else simulate, options)
+        run(kernel if options.command == "kernel" else simulated, options)
 
 
 if __name__ == "__main__":

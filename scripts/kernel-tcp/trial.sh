@@ -81,6 +81,7 @@ shaped() { # DEVICE MBIT PACKETS: rates are of IP bytes, so the 14 of the frame'
   tc -n "$prefix-line" class add dev "$1" parent 1: classid 1:1 htb rate "$2mbit" burst 3000 cburst 3000 quantum 1500
   tc -n "$prefix-line" qdisc add dev "$1" parent 1:1 handle 2: pfifo limit "$3"
 }
+carried_from=$(date +%s.%N)
 if [ "$LINE" = emulate ]; then
   carry near n0,n1 --set "access.down=$(link "$DOWN_MBIT" "$half" "$DOWN_PACKETS")" \
     --set "access.up=$(link "$UP_MBIT" "$half" "$UP_PACKETS")"
@@ -130,6 +131,7 @@ ip netns exec "$prefix-client" chrt -f 5 "$PYTHON" -I -S "$here/load.py" \
   client "$out/client.json" "$CONGESTION" "$DURATION" "$UPLOAD_AFTER_MS" &
 client=$!
 ready "$out/client.json.ready" "$client"
+carried_until=$(date +%s.%N)
 urgent ip netns exec "$prefix-client" ping -i 0.101 -w "$DURATION" 198.18.0.1 > "$out/ping.txt" || true
 wait "$client" "$server"
 read -r busy_after all_after <<< "$(busy)"
@@ -137,6 +139,7 @@ read -r busy_after all_after <<< "$(busy)"
   uname -r
   awk -F': ' '/model name/{print $2; exit}' /proc/cpuinfo
   awk "BEGIN{printf \"%.2f\n\", ($busy_after-$busy_before)/($all_after-$all_before)}"
+  awk "BEGIN{printf \"%.2f\n\", $carried_until-$carried_from}"
 } > "$out/machine.txt"
 if [ "$LINE" != emulate ]; then
   tc -n "$prefix-line" -s -j qdisc show dev l1 > "$out/line-up.json"

@@ -315,7 +315,8 @@ impl Nearest {
             return (target, interval);
         }
         self.remark_on_next(format!(
-            "CoDel's target is {least} in place of {target}: one and a half packets of the largest size"
+            "CoDel's target is {least}, one and a half packets of the largest size, in place of {target}: with a size \
+             table such a packet exceeds the MTU below which the kernel's CoDel drops nothing"
         ));
         (least, interval + (least - target))
     }

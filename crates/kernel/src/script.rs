@@ -162,8 +162,9 @@ impl Script {
         self.line("#");
         self.comment("sh SCRIPT replaces an earlier set-up; sh SCRIPT remove removes it.", "");
         let segments = if configuration.joins_segments {
-            "Large segments (GSO, GRO) are counted as one packet: switch them off where they come from, such as by \
-             ethtool -K DEVICE gso off tso off gro off."
+            "Large segments are counted as one packet, with one overhead. For forwarded ones, ethtool -K IN gro off on \
+             the devices that receive them; for this machine's own TCP, ip link set DEV gso_max_segs 1 (it joins \
+             segments with gso off, too)."
         } else {
             "CAKE splits large segments (GSO, GRO) into their packets: split-gso."
         };
@@ -172,7 +173,7 @@ impl Script {
         if configuration.left_out.is_empty() {
             self.comment("Nothing of the policy is left out.", "");
         } else {
-            self.comment("NOT SUPPORTED by the kernel's tools, with the substitute:", "");
+            self.comment("Differences from the policy, with the reason or the substitute:", "");
             for remark in &configuration.left_out {
                 self.comment(&format!("- {remark}"), "  ");
             }

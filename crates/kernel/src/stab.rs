@@ -31,7 +31,8 @@ impl fmt::Display for StabLinkLayer {
 pub enum Device {
     /// `eth0` and similar: 14 bytes of Ethernet header.
     Ethernet,
-    /// The parent of a VLAN interface, whose frames include the tag: 18 bytes.
+    /// Frames that include a tag: 18 bytes. A VLAN interface and its parent have none: their queues see the tag beside
+    /// the frame (`vlan_dev_hard_start_xmit`), unless `reorder_hdr` is off.
     TaggedEthernet,
     /// `ppp0`, `tun0`: no bytes in front of the IP packet.
     Ip,

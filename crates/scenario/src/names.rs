@@ -1,6 +1,6 @@
 //! The ends of a traffic as its packets name them: addresses, ports and first payload bytes.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use lastmile_model::{EndName, Names};
 
@@ -14,17 +14,17 @@ const LONGEST_TEXT: usize = 512;
 
 pub(crate) const CLIENT: Key = Key::optional(
     "client",
-    Kind::Other("IP address", &[Kind::Matching(ADDRESS)]),
+    Kind::Other("IP address, or a number from 1 to 254", &[Kind::Matching(ADDRESS), Kind::Count]),
     "that of its node",
     "Address that its packets have for the end that opens the connection, and for the client where nothing is \
-     opened: several \
-     hosts may stand behind one node. Of IPv6 with `ipv6`, else of IPv4.",
+     opened: several hosts may stand behind one node, and shares by host count them. Of IPv6 with `ipv6`, else of \
+     IPv4. The number N is 192.168.1.N, with `ipv6` 2001:db8:1::N.",
 );
 pub(crate) const SERVER: Key = Key::optional(
     "server",
-    Kind::Other("IP address", &[Kind::Matching(ADDRESS)]),
+    Kind::Other("IP address, or a number from 1 to 254", &[Kind::Matching(ADDRESS), Kind::Count]),
     "that of its node",
-    "The same for the other end.",
+    "Address that its packets have for the other end. The number N is 203.0.113.N, with `ipv6` 2001:db8:2::N.",
 );
 pub(crate) const CLIENT_PORT: Key = Key::optional(
     "client_port",
@@ -86,7 +86,10 @@ pub(crate) fn read(table: &Table<'_>, nature: &Nature) -> Names {
 }
 
 fn address_of(table: &Table<'_>, key: &'static str, ipv6: bool) -> Option<IpAddr> {
-    let address: IpAddr = table.optional(key)?;
+    let address = match table.optional(key)? {
+        Host::Address(address) => address,
+        Host::Number(number) => numbered(key == CLIENT.name, number, ipv6),
+    };
     if address.is_ipv6() == ipv6 {
         return Some(address);
     }
@@ -104,6 +107,15 @@ fn address_of(table: &Table<'_>, key: &'static str, ipv6: bool) -> Option<IpAddr
     None
 }
 
+/// Host `number` of the clients' network or of the servers'.
+fn numbered(is_client: bool, number: u8, ipv6: bool) -> IpAddr {
+    match (is_client, ipv6) {
+        (true, false) => Ipv4Addr::new(192, 168, 1, number).into(),
+        (false, false) => Ipv4Addr::new(203, 0, 113, number).into(),
+        (_, true) => Ipv6Addr::new(0x2001, 0xdb8, if is_client { 1 } else { 2 }, 0, 0, 0, 0, number.into()).into(),
+    }
+}
+
 fn text_of(table: &Table<'_>, key: &'static str) -> Vec<u8> {
     let text: String = table.optional(key).unwrap_or_default();
     if text.len() > LONGEST_TEXT {
@@ -113,15 +125,28 @@ fn text_of(table: &Table<'_>, key: &'static str) -> Vec<u8> {
     text.into_bytes()
 }
 
-impl FromNode for IpAddr {
+/// A host behind a node.
+enum Host {
+    Address(IpAddr),
+    /// One of the client's or the server's network, of either version of IP.
+    Number(u8),
+}
+
+impl FromNode for Host {
     fn from_value(value: &Value) -> Result<Self, String> {
-        let Value::String(text) = value else {
-            return Err(format!("{}, where an address is expected, such as \"192.0.2.1\"", value.name()));
-        };
-        text.parse().map_err(|_| format!("{text:?} is no IP address, such as \"192.0.2.1\" or \"2001:db8::1\""))
+        match value {
+            Value::Integer(text) => match u64::from_value(value)? {
+                number @ 1..=254 => Ok(Self::Number(number as u8)),
+                _ => Err(format!("{text} is no number of a host: 1 to 254")),
+            },
+            Value::String(text) => text.parse().map(Self::Address).map_err(|_| {
+                format!("{text:?} is no IP address, such as \"192.0.2.1\" or \"2001:db8::1\", and no number of a host")
+            }),
+            _ => Err(format!("{}, where an address is expected, such as \"192.0.2.1\"", value.name())),
+        }
     }
 
     fn from_default(text: &'static str) -> Self {
-        text.parse().expect("the schema's defaults parse")
+        Self::Address(text.parse().expect("the schema's defaults parse"))
     }
 }

@@ -1,20 +1,25 @@
 //! The time to set up a TCP connection: SYN to SYN-ACK, as the kernel measured it.
 
+use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lastmile_live::sys::socket;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use socket2::{Domain, Socket, Type};
 
+use crate::clock;
 use crate::error::Error;
 use crate::load::Stop;
 
-use super::exchange::{is_passing, next_due};
-use super::prober::{Kind, PATIENCE, Prober, Sample, Subject};
+use super::exchange::{self, Exchange, apart_s, passing};
+use super::prober::{Kind, Prober, Sample, Subject};
+use super::window::Window;
 
-/// Connections to one address with one code point, one after the other.
+/// Connections to one address with one code point.
 #[derive(Debug)]
 pub struct TcpConnect {
     name: String,
@@ -24,34 +29,10 @@ pub struct TcpConnect {
 }
 
 impl TcpConnect {
-    /// Connections at this interval, or slower where one takes longer. `name` is the target as the
-    /// user wrote it.
+    /// Connections at this interval, however long one takes. `name` is the target as the user wrote it.
     #[must_use]
     pub fn new(name: String, target: SocketAddr, code_point: u8, interval: Duration) -> Self {
         Self { name, target, code_point, interval }
-    }
-
-    /// The round-trip time of one handshake; `None` if it does not end within [`PATIENCE`]. A
-    /// refusal (RST) is an answer.
-    fn connect(&self) -> std::io::Result<Option<Duration>> {
-        let domain = Domain::for_address(self.target);
-        let connection = Socket::new(domain, Type::STREAM, None)?;
-        socket::set_dscp(connection.as_fd(), self.code_point)?;
-        // Closed by RST: a connection of no use leaves nothing behind at either end.
-        connection.set_linger(Some(Duration::ZERO))?;
-        let begin = Instant::now();
-        match connection.connect_timeout(&self.target.into(), PATIENCE) {
-            Ok(()) => {
-                let whole = begin.elapsed();
-                // The kernel's measure has no wake-up of this program in it. A retransmitted SYN
-                // has none.
-                let of_kernel = Duration::from_micros(socket::info(connection.as_fd())?.srtt_us.into());
-                Ok(Some(if of_kernel.is_zero() || of_kernel > whole { whole } else { of_kernel }))
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => Ok(Some(begin.elapsed())),
-            Err(error) if is_passing(&error) => Ok(None),
-            Err(error) => Err(error),
-        }
     }
 }
 
@@ -70,34 +51,137 @@ impl Prober for TcpConnect {
         stop: &Stop,
         tell: &mut dyn FnMut(Sample),
     ) -> Result<(), Error> {
-        let mut due_s = now_s();
-        while !stop.is_requested() {
-            let sent_s = now_s();
-            let rtt = self.connect().map_err(Error::io(format!("connecting to {}", self.target)))?;
-            tell(Sample { sent_s, rtt_s: rtt.map(|rtt| rtt.as_secs_f64()), ..Sample::default() });
-            due_s = next_due(due_s, self.interval.as_secs_f64(), now_s());
-            while now_s() < due_s && !stop.is_requested() {
-                thread::sleep(Duration::from_secs_f64((due_s - now_s()).clamp(0.0, 0.05)));
-            }
-        }
+        let mut handshakes = Handshakes { target: self.target, code_point: self.code_point, begun: Vec::new() };
+        // A SYN that is retransmitted is answered after later ones, without any reordering of packets.
+        let mut tell = |sample| tell(Sample { reordered: false, ..sample });
+        exchange::run(&mut handshakes, self.interval, now_s, stop, &mut tell)
+            .map_err(Error::io(format!("connecting to {}", self.target)))
+    }
+}
+
+/// Handshakes that have begun and are not over.
+struct Handshakes {
+    target: SocketAddr,
+    code_point: u8,
+    begun: Vec<Handshake>,
+}
+
+struct Handshake {
+    number: u64,
+    socket: Socket,
+    /// The target refused it while it was begun: a RST of this machine.
+    refused: bool,
+}
+
+impl Exchange for Handshakes {
+    fn send(&mut self, number: u64, _sent_ns: u64) -> io::Result<()> {
+        let socket = Socket::new(Domain::for_address(self.target), Type::STREAM.nonblocking(), None)?;
+        socket::set_dscp(socket.as_fd(), self.code_point)?;
+        // Closed by RST: a connection of no use leaves nothing behind at either end.
+        socket.set_linger(Some(Duration::ZERO))?;
+        let refused = match socket.connect(&self.target.into()) {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => true,
+            Err(error) if Errno::from_io_error(&error) != Some(Errno::INPROGRESS) => return Err(error),
+            _ => false,
+        };
+        self.begun.push(Handshake { number, socket, refused });
         Ok(())
+    }
+
+    /// A refusal (RST) is an answer.
+    fn receive(&mut self, window: &Window, patience: Duration) -> io::Result<Option<(u64, Sample)>> {
+        let Some(over) = self.over(patience)? else { return Ok(None) };
+        let now_ns = clock::now_ns();
+        let Handshake { number, socket, refused } = self.begun.swap_remove(over);
+        let failed = socket.take_error()?.filter(|error| error.kind() != io::ErrorKind::ConnectionRefused);
+        if let Some(error) = failed {
+            // It has no answer.
+            return passing(Err(error)).map(Option::flatten);
+        }
+        let whole_s = window.sent_ns(number).map(|sent_ns| apart_s(now_ns, sent_ns).max(0.0));
+        // The kernel's measure has no wake-up of this program in it. A retransmitted SYN has none.
+        let of_kernel_s = if refused { 0.0 } else { f64::from(socket::info(socket.as_fd())?.srtt_us) / 1e6 };
+        let rtt_s = whole_s.map(|whole_s| if of_kernel_s > 0.0 { whole_s.min(of_kernel_s) } else { whole_s });
+        Ok(Some((number, Sample { rtt_s, ..Sample::default() })))
+    }
+
+    fn give_up(&mut self, requests: Vec<(u64, f64)>, _before_s: f64, tell: &mut dyn FnMut(Sample)) {
+        for (number, sent_s) in requests {
+            self.begun.retain(|handshake| handshake.number != number);
+            tell(Sample { sent_s, ..Sample::default() });
+        }
+    }
+}
+
+impl Handshakes {
+    /// The first handshake that is over, if one is in time.
+    fn over(&self, patience: Duration) -> io::Result<Option<usize>> {
+        if let Some(refused) = self.begun.iter().position(|handshake| handshake.refused) {
+            return Ok(Some(refused));
+        }
+        if self.begun.is_empty() {
+            thread::sleep(patience);
+            return Ok(None);
+        }
+        let mut waited: Vec<PollFd<'_>> =
+            self.begun.iter().map(|handshake| PollFd::new(&handshake.socket, PollFlags::OUT)).collect();
+        let limit = Timespec::try_from(patience).map_err(io::Error::other)?;
+        poll(&mut waited, Some(&limit))?;
+        Ok(waited.iter().position(|one| !one.revents().is_empty()))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
+    use std::time::Instant;
 
     use super::*;
+
+    /// The samples of as many connections each 10 ms.
+    fn samples(target: SocketAddr, count: usize) -> Vec<Sample> {
+        let mut prober = TcpConnect::new("x".to_owned(), target, 8, Duration::from_millis(10));
+        let (begin, stop) = (Instant::now(), Stop::default());
+        let mut samples = Vec::new();
+        let mut tell = |sample| {
+            samples.push(sample);
+            if samples.len() == count {
+                stop.request();
+            }
+        };
+        prober.run(&move || begin.elapsed().as_secs_f64(), &stop, &mut tell).unwrap();
+        samples
+    }
 
     #[test]
     fn a_listener_and_a_closed_port_both_answer() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let open = listener.local_addr().unwrap();
-        let prober = |target| TcpConnect::new("x".to_owned(), target, 8, Duration::from_millis(10));
-        let rtt = prober(open).connect().unwrap().unwrap();
-        assert!(rtt < Duration::from_millis(100), "{rtt:?}");
+        let is_short = |sample: &Sample| sample.rtt_s.is_some_and(|rtt_s| rtt_s < 0.1);
+        assert!(samples(open, 3).iter().all(is_short));
         drop(listener);
-        assert!(prober(open).connect().unwrap().is_some());
+        assert!(samples(open, 3).iter().all(is_short));
+    }
+
+    /// A listener with one connection in its queue answers no further SYN. Each has a sample of its own at its time,
+    /// though none is over before the next one begins.
+    #[test]
+    fn connections_that_wait_for_long_do_not_hold_back_the_next_ones() {
+        let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        listener.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+        listener.listen(0).unwrap();
+        let full = listener.local_addr().unwrap().as_socket().unwrap();
+        let _held = std::net::TcpStream::connect(full).unwrap();
+        let mut handshakes = Handshakes { target: full, code_point: 0, begun: Vec::new() };
+        let mut window = Window::default();
+        for number in 0..5 {
+            assert_eq!(window.send(0.0, clock::now_ns()), number);
+            handshakes.send(number, 0).unwrap();
+            assert_eq!(handshakes.receive(&window, Duration::from_millis(1)).unwrap(), None);
+        }
+        assert_eq!(handshakes.begun.len(), 5);
+        let mut lost = Vec::new();
+        handshakes.give_up(vec![(1, 0.1), (3, 0.3)], 0.0, &mut |sample| lost.push((sample.sent_s, sample.rtt_s)));
+        assert_eq!((handshakes.begun.len(), lost), (3, vec![(0.1, None), (0.3, None)]));
     }
 }

@@ -345,6 +345,18 @@ fn a_million_flows_are_one_traffic() {
     assert_eq!(parse(&text).unwrap().network().traffic[0].count, 1_000_000);
 }
 
+/// Devices of a home: 192.168.1.0/24 and TEST-NET-3 (RFC 5737), or the prefix of RFC 3849.
+#[test]
+fn a_number_is_a_host_of_either_version_of_ip() {
+    let addresses = |rest: &str| {
+        let text = format!("{LINE}[[traffic]]\nkind = \"bulk\"\ndirection = \"up\"\nclient = 7\nserver = 254\n{rest}");
+        let names = parse(&text).unwrap().network().traffic[0].names.clone();
+        [names.from, names.to].map(|end| end.address.unwrap().to_string())
+    };
+    assert_eq!(addresses(""), ["192.168.1.7", "203.0.113.254"]);
+    assert_eq!(addresses("ipv6 = true"), ["2001:db8:1::7", "2001:db8:2::fe"]);
+}
+
 /// The client opens a download, and an upload too; what is not named is left to the simulator.
 #[test]
 fn flows_have_the_names_that_the_file_gives_them() {

@@ -437,8 +437,9 @@ fn names_of_flows() {
     refused(
         &with("client = \"10.0.0.256\""),
         "error: x.toml:8:10: traffic.0.client: \"10.0.0.256\" is no IP address, such as \"192.0.2.1\" \
-         or \"2001:db8::1\"",
+         or \"2001:db8::1\", and no number of a host",
     );
+    refused(&with("client = 255"), "error: x.toml:8:10: traffic.0.client: 255 is no number of a host: 1 to 254");
     refused(
         &with("server = \"2001:db8::1\""),
         "error: x.toml:8:10: traffic.0.server: 2001:db8::1 is an IPv6 address, and its packets are IPv4",

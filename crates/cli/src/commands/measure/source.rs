@@ -1,5 +1,6 @@
 //! The far end of a measurement: what loads the line, and what answers probes, by protocol.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
@@ -76,28 +77,33 @@ impl Source {
                 Err(Failure::new("--udp loads the line of an iperf3 server alone").hint("--protocol iperf3"))
             }
             Protocol::Auto => {
-                let answers = |port| {
+                let connect = |port| {
                     let address = first(wanted.host, port)?;
-                    Ok::<_, Failure>(TcpStream::connect_timeout(&address, PATIENCE).is_ok())
+                    Ok::<_, Failure>(TcpStream::connect_timeout(&address, PATIENCE).err())
                 };
                 // A port that the user names is one of lastmile, unless it is iperf3's usual one.
-                let is_own = match wanted.port {
-                    Some(port) => port != iperf3::PORT,
-                    None if answers(PORT)? => true,
-                    None if key.is_named() => {
-                        key.read()?;
-                        return Err(no_own_server(wanted.host));
-                    }
-                    None if answers(iperf3::PORT)? => false,
-                    None => {
-                        // A wrong key would be the next error.
-                        if key.is_given() {
+                let found = match wanted.port {
+                    Some(iperf3::PORT) => Protocol::Iperf3,
+                    Some(_) => Protocol::Lastmile,
+                    None => match connect(PORT)? {
+                        None => Protocol::Lastmile,
+                        Some(failed) if key.is_named() => {
                             key.read()?;
+                            return Err(no_own_server(wanted.host, &failed));
                         }
-                        return Err(no_server(wanted.host));
-                    }
+                        Some(failed) => match connect(iperf3::PORT)? {
+                            None => Protocol::Iperf3,
+                            Some(other) => {
+                                // A wrong key would be the next error.
+                                if key.is_given() {
+                                    key.read()?;
+                                }
+                                return Err(no_server(wanted.host, [&failed, &other]));
+                            }
+                        },
+                    },
                 };
-                Self::open(if is_own { Protocol::Lastmile } else { Protocol::Iperf3 }, wanted, key)
+                Self::open(found, wanted, key)
             }
             Protocol::Lastmile => {
                 let mut client = Client::connect(wanted.host, wanted.port.unwrap_or(PORT), &key.read()?)?;
@@ -183,23 +189,35 @@ impl Source {
 }
 
 /// The port of lastmile does not answer, and the user has named a key for it.
-fn no_own_server(host: &str) -> Failure {
+fn no_own_server(host: &str, failed: &io::Error) -> Failure {
     Failure::new(format_args!(
-        "--key-file: {host} does not answer at port {PORT}, that of lastmile, which the key is for"
+        "--key-file: {host} does not answer at port {PORT}, that of lastmile, which the key is for: {}",
+        reason(failed)
     ))
     .hint("`lastmile measure --serve` there serves; --port names another port; --protocol iperf3 needs no key")
 }
 
 /// No usual port answers.
-fn no_server(host: &str) -> Failure {
+fn no_server(host: &str, failed: [&io::Error; 2]) -> Failure {
+    let [own, iperf3] = failed.map(reason);
+    let reasons = if own == iperf3 { own } else { format!("{own}; {iperf3}") };
     Failure::new(format_args!(
-        "{host} answers neither at port {PORT}, that of lastmile, nor at port {}, that of iperf3",
+        "{host} answers neither at port {PORT}, that of lastmile, nor at port {}, that of iperf3: {reasons}",
         iperf3::PORT
     ))
     .hint(
         "`lastmile measure --serve` or `iperf3 -s` there serves; --port names another port, --protocol another kind of \
          server",
     )
+}
+
+/// The reason for which a connection failed, in words.
+fn reason(failed: &io::Error) -> String {
+    match failed.kind() {
+        io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
+        io::ErrorKind::TimedOut => format!("no answer within {} s", PATIENCE.as_secs()),
+        _ => failed.to_string(),
+    }
 }
 
 /// The connections of a load in words.

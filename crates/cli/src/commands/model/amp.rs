@@ -39,8 +39,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     acks: Acks,
 
-    /// Packets sent per ACK, M: 1 in congestion avoidance, 2 in slow start
-    #[arg(long, value_name = "M", default_value = "1")]
+    /// Packets sent per ACK, M: 2 with delayed ACKs, 1 if each packet is acknowledged; more in slow start
+    #[arg(long, value_name = "M", default_value = "2")]
     packets_per_ack: String,
 
     /// Two-way traffic: share of the downstream that packets have, f, such as "0.99"

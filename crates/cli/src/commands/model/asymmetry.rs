@@ -39,8 +39,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     acks: Acks,
 
-    /// Segments per ACK, d: 1 if each is acknowledged, 2 with delayed ACKs
-    #[arg(long, value_name = "D", default_value = "1")]
+    /// Segments per ACK, d: 2 with delayed ACKs, 1 if each is acknowledged
+    #[arg(long, value_name = "D", default_value = "2")]
     delayed_ack_factor: String,
 
     /// Print JSON

@@ -37,8 +37,8 @@ impl Packets {
 /// Pure ACKs.
 #[derive(Args)]
 pub(super) struct Acks {
-    /// A pure ACK in IP bytes: 40, with timestamps 52
-    #[arg(long, value_name = "BYTES", default_value = "40", value_parser = crate::bytes::parse)]
+    /// A pure ACK in IP bytes: with timestamps 52, without them 40
+    #[arg(long, value_name = "BYTES", default_value = "52", value_parser = crate::bytes::parse)]
     pub(super) ack: u64,
 }
 

@@ -60,8 +60,8 @@ pub(crate) struct Arguments {
 pub(super) enum Header {
     /// An Ethernet header: 14 bytes
     Ethernet,
-    /// An Ethernet header with an 802.1Q tag: 18 bytes
-    Vlan,
+    /// An Ethernet header with an 802.1Q tag inside: 18 bytes. Not eth0.7 or its parent, whose queues see no tag
+    InlineVlan,
     /// None: ppp0, tun0
     Ip,
 }
@@ -70,7 +70,7 @@ impl From<Header> for Device {
     fn from(header: Header) -> Self {
         match header {
             Header::Ethernet => Self::Ethernet,
-            Header::Vlan => Self::TaggedEthernet,
+            Header::InlineVlan => Self::TaggedEthernet,
             Header::Ip => Self::Ip,
         }
     }
