@@ -82,6 +82,30 @@ fn grants_of_single_packets_are_the_bound_and_the_share() {
     }
 }
 
+/// DOCSIS 2.0 without fragmentation. Slots of 2 ms are 5000 bytes at 20 Mbit/s, so 3 packets of 1500; 80 % of them hold
+/// 2. A request is made with the granted data and answered 4 ms later.
+#[test]
+fn grants_of_whole_packets_are_the_bound_and_the_share() {
+    let packet_bits = 1_448.0 * 8.0;
+    for (keys, bps, by) in [
+        ("", 20e6 * 1_448.0 / 1_500.0, "rate of link up"),
+        (", share = \"80 %\"", 2.0 * packet_bits / 4e-3, "grants of link up, 4 kB of whole packets in 4 ms"),
+        (
+            ", largest = \"7000 wire bytes\"",
+            4.0 * packet_bits / 4e-3,
+            "grants of link up, 7 kB of whole packets in 4 ms",
+        ),
+        (", sustained = \"9 Mbit/s\"", 9e6 * 1_448.0 / 1_500.0, "rate of link up"),
+    ] {
+        let grants = format!(", grants = {{ kind = \"docsis-2.0\", fragmentation = false{keys} }}");
+        let flow = &line("", &grants, UPLOAD).flows[0];
+        let [(bound, bound_by), (share, shared_by)] = limits(flow);
+        assert_eq!((bound_by, shared_by), (by, by));
+        assert!((share - bps).abs() < 1.0, "{share}, expected {bps}");
+        assert!(flow.goodput_bps <= bound && flow.goodput_bps > 0.97 * share, "{keys}: {flow:?}");
+    }
+}
+
 /// The line falls to 500 kbit/s as the download stops, with a queue of 250 ms at 20 Mbit/s, 625 kB: 10 s.
 #[test]
 fn the_share_of_a_flow_that_delivers_after_its_stop_is_within_its_bound() {

@@ -9,15 +9,21 @@ use super::slots::{Slots, Span};
 use super::{Config, Counts, LARGEST_PACKET, Proactive};
 
 /// The first usable span that ends after `at` and holds a byte from then on: its start, where sending
-/// may begin, its end, and the bytes between.
-fn room(slots: &Slots, rate: BitRate, at: Instant) -> (Span<Instant>, Instant, u64) {
+/// may begin, its end, and the bytes between. It extends over the spans that follow without a gap, until it has `want`
+/// bytes.
+fn room(slots: &Slots, rate: BitRate, at: Instant, want: u64) -> (Span<Instant>, Instant, u64) {
     let mut span = slots.ending_after(at);
     loop {
         let start = at.max(span.start);
-        match bytes_in(rate, span.end - start) {
+        let bytes = bytes_in(rate, span.end - start);
+        let next = slots.ending_after(span.end);
+        if bytes < want && next.start == span.end {
+            span.end = next.end;
+        } else if bytes == 0 {
             // `Config::check` has seen a span that holds a byte.
-            0 => span = slots.ending_after(span.end),
-            bytes => return (span, start, bytes),
+            span = next;
+        } else {
+            return (span, start, bytes);
         }
     }
 }
@@ -120,10 +126,9 @@ struct Made {
 pub(super) struct HeadEnd {
     rate: BitRate,
     slots: Slots,
-    /// Bytes of the longest span.
-    longest: u64,
     unit: u64,
-    fragmentation: bool,
+    /// The largest burst that is granted whole; `None`: with fragmentation.
+    whole: Option<u64>,
     limits: Vec<Tokens>,
     owed: VecDeque<Owed>,
     owed_bytes: u64,
@@ -147,9 +152,8 @@ impl HeadEnd {
         Self {
             rate: config.rate,
             slots: config.slots.clone(),
-            longest: bytes_in(config.rate, config.slots.longest()),
             unit: config.unit.get(),
-            fragmentation: config.fragmentation,
+            whole: config.whole_burst(),
             limits: config.limits.iter().map(bucket).collect(),
             owed: VecDeque::new(),
             owed_bytes: 0,
@@ -312,17 +316,21 @@ impl HeadEnd {
             Amount::Packet { .. } => LARGEST_PACKET.as_u64(),
         };
         let mut at = from.max(self.granted_until);
+        let (run, tokens_for) = match self.whole {
+            Some(largest) => (want.min(largest).next_multiple_of(self.unit), want.min(largest)),
+            None => (0, want.min(LARGEST_PACKET.as_u64())),
+        };
         loop {
-            let (span, start, left) = room(&self.slots, self.rate, at);
-            let ready = self.limits.iter().map(|bucket| bucket.ready(want.min(LARGEST_PACKET.as_u64()))).max();
+            let (span, start, left) = room(&self.slots, self.rate, at, run);
+            let ready = self.limits.iter().map(|bucket| bucket.ready(tokens_for)).max();
             if let Some(ready) = ready.filter(|ready| *ready > start) {
                 at = self.slots.starting_from(ready).start;
                 continue;
             }
             let tokens = self.limits.iter().map(|bucket| bucket.at(start)).min().unwrap_or(u64::MAX);
             let bytes = want.min(left).min(tokens);
-            // Without fragmentation a grant is split only where every span is too short for it.
-            if !self.fragmentation && left < want.min(self.longest) {
+            // Without fragmentation a request waits until its grant holds it whole.
+            if self.whole.is_some_and(|largest| left < want.min(largest)) {
                 at = span.end;
                 continue;
             }
@@ -401,14 +409,14 @@ impl Unasked {
     /// The first window that ends after `at`.
     fn next(&self, at: Instant) -> Window {
         let Some(grant) = self.grant else {
-            let (span, start, left) = room(&self.slots, self.rate, at);
+            let (span, start, left) = room(&self.slots, self.rate, at, 0);
             return Window::new(start, span.end, left);
         };
         let every = grant.every.as_ps();
         // A pattern may postpone a grant beyond the time of the next one.
         let mut number = (at.as_ps() / every).saturating_sub(1);
         loop {
-            let (_, start, room) = room(&self.slots, self.rate, Instant::from_ps(number * every));
+            let (_, start, room) = room(&self.slots, self.rate, Instant::from_ps(number * every), 0);
             let left = grant.bytes.as_u64().min(room);
             let end = start + self.rate.time_for(WireBytes::new(left));
             // A grant postponed into the window before it is part of that.
