@@ -24,7 +24,7 @@ use lastmile_units::{Duration, Instant};
 use self::class::class;
 use self::phase::{BY_ITS_SOURCE, of_flow, rate, within};
 use self::run::Run;
-pub use self::statistics::delay;
+pub use self::statistics::{delay, grants};
 use self::statistics::{distribution, round_trip};
 use self::streams::{datagrams, one_way, one_way_verdict, probe_verdict};
 use crate::atm;

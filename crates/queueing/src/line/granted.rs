@@ -80,6 +80,9 @@ impl<P: Packet> Line<P> {
                 self.send_part(start, observer);
             }
         }
+        if let Transmitter::Granted(station) = &mut self.transmitter {
+            station.take_waits().for_each(|waited| observer.granted(waited));
+        }
         self.reschedule(start);
         if self.partly_sent.is_empty() && self.backlog().packets.as_u64() == 0 {
             // An AQM or regulator dropped all that was ready.

@@ -315,6 +315,10 @@ pub struct Counts {
     pub requests: u64,
     /// Requests that collided.
     pub collisions: u64,
+    /// Requests that left with granted data.
+    pub piggybacked: u64,
+    /// Requested grants that have begun.
+    pub grants: u64,
     /// Bytes of requested grants.
     pub granted: u64,
     /// Bytes of requested grants that passed unused, padding included.

@@ -76,6 +76,19 @@ fn grants_of_single_packets_are_the_bound_and_the_share() {
         if traffic == UPLOAD {
             let said = &flow.limits.explanation;
             assert!(said.starts_with("grants of link up, one packet in 4 ms (9"), "{said}");
+            // One request and one grant a packet, 4 ms later; the last one may wait.
+            let up = run.links.iter().find(|link| link.name == "up").expect("a link");
+            let grants = up.queue.grants.expect("grants");
+            let waited = grants.request_grant_s;
+            assert_eq!((grants.grants, waited.count, grants.granted_bytes), (up.packets, up.packets, up.ip_bytes));
+            assert!((up.packets..=up.packets + 1).contains(&grants.requests), "{grants:?}");
+            assert!(0 < grants.piggybacked && grants.piggybacked < grants.requests, "{grants:?}");
+            assert_eq!((grants.collisions, grants.unused_bytes, grants.unrequested_bytes), (0, 0, 0));
+            assert_eq!(waited.max, Some(0.004), "{waited:?}");
+            let text = lastmile_results::table::run(&run, 120);
+            let row = text.lines().skip_while(|line| !line.contains("Grants of link")).find(|l| l.contains(" up "));
+            let words: Vec<_> = row.expect("a row").split("  ").map(str::trim).filter(|w| !w.is_empty()).collect();
+            assert_eq!(words[words.len() - 2..], ["4 ms", "4 ms"], "{text}");
             // The bound adds data on the path at the end, and the packets that the span cuts.
             assert!(bound < share + 10_000.0, "{flow:?}");
         }

@@ -37,11 +37,13 @@ pub(super) struct Window {
     pub(super) left: u64,
     /// The time up to which `left` is counted.
     passed: Instant,
+    /// True once the window is counted as a grant.
+    counted: bool,
 }
 
 impl Window {
     fn new(start: Instant, end: Instant, left: u64) -> Self {
-        Self { start, end, left, passed: start }
+        Self { start, end, left, passed: start, counted: false }
     }
 
     /// Lets the time until `at` pass and returns the bytes that pass with it.
@@ -74,6 +76,8 @@ enum Amount {
 
 #[derive(Clone, Copy, Debug)]
 struct Owed {
+    /// When the station asked; `None` once a grant has begun.
+    asked: Option<Instant>,
     /// Start of the first span in which it may be granted.
     from: Instant,
     amount: Amount,
@@ -139,6 +143,8 @@ pub(super) struct HeadEnd {
     /// True if the size of that grant is the size of one packet.
     for_packet: bool,
     made: Option<Made>,
+    /// Times from requests to the starts of their first grants that nobody has taken.
+    waits: Vec<Duration>,
 }
 
 impl HeadEnd {
@@ -161,16 +167,17 @@ impl HeadEnd {
             window: None,
             for_packet: false,
             made: None,
+            waits: Vec::new(),
         }
     }
 
-    /// A request arrives that may be granted from the first span at or after `from`; for one packet
+    /// A request of `asked` arrives that may be granted from the first span at least a `response` later; for one packet
     /// without `bytes`.
-    pub(super) fn ask(&mut self, from: Instant, bytes: Option<u64>) {
-        let from = self.slots.starting_from(from).start;
+    pub(super) fn ask(&mut self, asked: Instant, response: Duration, bytes: Option<u64>) {
+        let from = self.slots.starting_from(asked + response).start;
         self.owed_bytes += bytes.unwrap_or(0);
         let amount = bytes.map_or(Amount::Packet { begun: false }, Amount::Bytes);
-        self.owed.push_back(Owed { from, amount });
+        self.owed.push_back(Owed { asked: Some(asked), from, amount });
     }
 
     /// Bytes asked for that have neither been sent nor passed.
@@ -188,17 +195,40 @@ impl HeadEnd {
         loop {
             match &mut self.window {
                 Some(window) => {
+                    let begins = window.start <= at && !window.counted;
+                    window.counted |= begins;
                     let passed = window.pass(at, self.rate);
                     // A grant for a packet ends with the packet: slots that pass in it are not unused.
                     counts.unused += if self.for_packet { 0 } else { passed };
-                    if window.left > 0 {
-                        return Some(window.start.max(at));
+                    let next = (window.left > 0).then_some(window.start.max(at));
+                    let start = window.start;
+                    if begins {
+                        self.count(start, counts);
+                    }
+                    if next.is_some() {
+                        return next;
                     }
                     self.close();
                 }
                 None => self.grant(counts)?,
             }
         }
+    }
+
+    /// Counts the grant that begins at `start`, and the wait of its request for the first one.
+    fn count(&mut self, start: Instant, counts: &mut Counts) {
+        counts.grants += 1;
+        let Some(made) = &self.made else { return };
+        self.waits.extend(made.owed.asked.map(|asked| start.since(asked)));
+        // The rest of the request is granted later.
+        if let Some(first) = self.owed.front_mut().filter(|_| self.for_packet || !made.whole) {
+            first.asked = None;
+        }
+    }
+
+    /// The times from requests to the starts of their first grants since the last call.
+    pub(super) fn take_waits(&mut self) -> impl Iterator<Item = Duration> + '_ {
+        self.waits.drain(..)
     }
 
     /// The window in use at `at`.
@@ -310,7 +340,7 @@ impl HeadEnd {
     /// Makes the next window from the first request.
     fn grant(&mut self, counts: &mut Counts) -> Option<()> {
         let owed = *self.owed.front()?;
-        let Owed { from, amount } = owed;
+        let Owed { from, amount, .. } = owed;
         let want = match amount {
             Amount::Bytes(bytes) => bytes,
             Amount::Packet { .. } => LARGEST_PACKET.as_u64(),

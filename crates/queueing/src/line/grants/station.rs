@@ -80,6 +80,11 @@ impl Station {
         &self.counts
     }
 
+    /// The times from requests to the starts of their first grants since the last call.
+    pub(in crate::line) fn take_waits(&mut self) -> impl Iterator<Item = Duration> + '_ {
+        self.head_end.take_waits()
+    }
+
     /// The rate during a transmission.
     pub(in crate::line) fn rate(&self) -> BitRate {
         self.serialiser.rate()
@@ -176,7 +181,7 @@ impl Station {
             return true;
         }
         self.attempts = 0;
-        self.head_end.ask(now + self.response(), amount);
+        self.head_end.ask(now, self.response(), amount);
         true
     }
 
@@ -191,7 +196,8 @@ impl Station {
         }
         if let Some(amount) = self.amount(now, backlog, true) {
             self.counts.requests += 1;
-            self.head_end.ask(now + self.response(), amount);
+            self.counts.piggybacked += 1;
+            self.head_end.ask(now, self.response(), amount);
             self.asks_at = None;
         }
     }

@@ -5,7 +5,9 @@ use core::num::NonZeroU64;
 
 use super::*;
 use crate::Tbf;
-use crate::line::grants::{Asks, Bucket, Config as Grants, Contention, Outstanding, Proactive, Requests, Slots, Span};
+use crate::line::grants::{
+    Asks, Bucket, Config as Grants, Contention, Counts, Outstanding, Proactive, Requests, Slots, Span,
+};
 use crate::meter::tbf;
 
 fn us(us: u64) -> Duration {
@@ -78,6 +80,23 @@ fn a_packet_waits_for_an_opportunity_and_its_grant() {
     let mut line = granted(asking(requests()));
     assert_eq!(run(&mut line, &[(300, 500)]), [(0, 4_000, 4_500)]);
     assert_eq!(arrivals(&mut line), [9_500]);
+}
+
+/// The packet of 1500 bytes is asked for at 7 ms, and has grants from 10 and 11 ms on. The one of 500 is asked for with
+/// the second, and granted 3 ms later.
+#[test]
+fn grants_are_counted_and_requests_wait_for_their_first() {
+    let mut line = granted(asking(Requests { every: us(7_000), piggyback: true, ..requests() }));
+    let mut log = Log::default();
+    line.enqueue(at_us(300), packet(0, 1_500), &mut log);
+    line.transmit(at_us(8_000), &mut log);
+    line.enqueue(at_us(8_000), packet(1, 500), &mut log);
+    while let Some(due) = line.next_transmission() {
+        line.transmit(due, &mut log);
+    }
+    assert_eq!(log.granted, [us(3_000), us(3_000)]);
+    let expected = Counts { requests: 2, piggybacked: 1, grants: 3, granted: 2_000, ..Counts::default() };
+    assert_eq!(line.grants(), Some(&expected));
 }
 
 /// A response of 3.2 ms after 1 ms ends within the slot from 4 ms; the grant is the next slot.
@@ -450,7 +469,7 @@ prop_compose! {
 }
 
 /// Drives a line with wake-ups that are up to `late` us late, and at least as often as packets come.
-fn drive(grants: &Grants, packets: &[(u64, u16)], late: u64) -> (Vec<(u32, Instant, Instant)>, Line<Meta>) {
+fn drive(grants: &Grants, packets: &[(u64, u16)], late: u64) -> (Log, Line<Meta>) {
     let mut line = granted(grants.clone());
     let mut log = Log::default();
     let wake = |line: &mut Line<Meta>, log: &mut Log, until: Option<Instant>| {
@@ -469,7 +488,7 @@ fn drive(grants: &Grants, packets: &[(u64, u16)], late: u64) -> (Vec<(u32, Insta
         line.enqueue(at_us(*at), packet(number, *len), &mut log);
     }
     wake(&mut line, &mut log, None);
-    (log.transmitted, line)
+    (log, line)
 }
 
 proptest! {
@@ -483,12 +502,19 @@ proptest! {
     ) {
         let mut time = 0;
         let packets: Vec<(u64, u16)> = gaps.iter().map(|(gap, len)| { time += gap; (time, *len) }).collect();
-        let (sent, line) = drive(&grants, &packets, 0);
+        let (log, line) = drive(&grants, &packets, 0);
+        let sent = log.transmitted;
         prop_assert!(sent.iter().map(|(number, ..)| *number).eq(0..packets.len() as u32));
         let bytes: u64 = packets.iter().map(|(_, len)| u64::from(*len)).sum();
         prop_assert_eq!(line.stats().wire_bytes.as_u64(), bytes);
         let counts = *line.grants().unwrap();
         prop_assert!(bytes <= counts.granted - counts.unused + counts.unasked, "{counts:?}");
+        prop_assert!(counts.collisions + counts.piggybacked <= counts.requests, "{counts:?}");
+        let waits = log.granted.len() as u64;
+        prop_assert!(waits <= counts.grants && waits <= counts.requests - counts.collisions, "{counts:?}");
+        // No request is granted before the response.
+        let response = grants.requests.as_ref().map_or(Duration::ZERO, |requests| requests.response);
+        prop_assert!(log.granted.iter().all(|waited| *waited >= response));
 
         // The end of the last packet: no bucket allows more than its burst and its rate until then, and the padding
         // of a grant to a whole unit.
@@ -512,6 +538,6 @@ proptest! {
         prop_assert_eq!(arrivals.len(), packets.len());
 
         let (again, _) = drive(&grants, &packets, late);
-        prop_assert_eq!(sent, again);
+        prop_assert_eq!((sent, log.granted), (again.transmitted, again.granted));
     }
 }
