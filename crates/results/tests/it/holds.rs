@@ -214,8 +214,16 @@ fn a_phase_without_a_line_says_so() {
                  { at = \"15 s\", rate = \"10 Mbit/s\" }";
     let ping = "[[traffic]]\nname = \"ping\"\nkind = \"ping\"\nstart = \"6 s\"\nstop = \"12 s\"\n";
     let run = line(&format!(", trace = {{ steps = [{steps}] }}"), "", &format!("{DOWNLOAD}{ping}"));
-    let said = &in_phase(&run, "during ping", "x").explanation;
+    let flow = in_phase(&run, "during ping", "x");
+    let said = &flow.explanation;
     assert!(said.ends_with("; link down carries nothing"), "{said}");
+    assert_eq!((flow.bound_bps, flow.bound_by.as_deref()), (None, Some("none: link down carries nothing")));
+    // The whole run has a bound unless the line never sends within it.
+    assert!(run.flows[0].limits.bound_bps.is_some());
+    let never = "{ at = \"0 s\", outage = true }, { at = \"1 h\", rate = \"10 Mbit/s\" }";
+    let run = line(&format!(", trace = {{ steps = [{never}] }}"), "", DOWNLOAD);
+    let limits = &run.flows[0].limits;
+    assert_eq!((limits.bound_bps, limits.bound_by.as_deref()), (None, Some("none: link down carries nothing")));
 }
 
 /// A full queue drains after the stop: nothing was retransmitted, and the FIN has no answer yet.
