@@ -16,14 +16,17 @@ fn room(slots: &Slots, rate: BitRate, at: Instant, want: u64) -> (Span<Instant>,
     loop {
         let start = at.max(span.start);
         let bytes = bytes_in(rate, span.end - start);
+        if bytes >= want.max(1) {
+            return (span, start, bytes);
+        }
         let next = slots.ending_after(span.end);
         if bytes < want && next.start == span.end {
             span.end = next.end;
-        } else if bytes == 0 {
+        } else if bytes > 0 {
+            return (span, start, bytes);
+        } else {
             // `Config::check` has seen a span that holds a byte.
             span = next;
-        } else {
-            return (span, start, bytes);
         }
     }
 }
