@@ -119,6 +119,7 @@ fn link(hop: &HopReport, spec: &Link, after: Duration) -> LinkOutcome {
         max_backlog_bytes: hop.most_queued.bytes.as_u64(),
         cells: hop.cells.map(lastmile_units::CellCount::as_u64),
         counters: hop.queue_counters.iter().map(|c| (c.path.clone(), c.kind, c.name, c.value)).collect(),
+        grants: hop.grants.clone(),
     }
 }
 

@@ -10,6 +10,7 @@ use lastmile_atm::CellDrop;
 use lastmile_atm::contract::policer::Conformance;
 use lastmile_atm::network::{AbrStats, HopStats, LinkStats, NetworkStats, VcStats};
 use lastmile_queueing::line::Stats as LineStats;
+use lastmile_queueing::line::grants::Counts as GrantCounts;
 use lastmile_queueing::meter::conditioner;
 use lastmile_queueing::{Count, DropReason};
 use lastmile_tcp::{LimitedTime, RoundTrips};
@@ -284,6 +285,17 @@ pub struct LinkOutcome {
     pub cells: Option<u64>,
     /// Counters of the queue's parts, as `tc -s` shows them: path, kind, name, value.
     pub counters: Vec<(String, &'static str, &'static str, u64)>,
+    /// `None` on a line without grants.
+    pub grants: Option<GrantsOutcome>,
+}
+
+/// Requests and grants of a line.
+#[derive(Clone, Debug)]
+pub struct GrantsOutcome {
+    /// Requests, grants, and their bytes.
+    pub counts: GrantCounts,
+    /// Times from requests to the starts of their first grants, in nanoseconds.
+    pub waited_ns: Buckets,
 }
 
 /// The outcome of one ping.

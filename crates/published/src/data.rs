@@ -276,6 +276,9 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
+    use lastmile_theory::{Fraction, grants};
+    use lastmile_units::{ByteCount, Duration};
+
     use super::*;
 
     const SMALL: &str = r#"
@@ -376,6 +379,22 @@ mod tests {
         assert_eq!(row.theory.number("k"), Some(2.506));
         assert_eq!(row.theory_printed.number("k"), Some(2.5));
         assert_eq!(table.settings(row).integer("down_bps"), Some(1_544_000));
+    }
+
+    /// The closed form of CED, December 2006, is that of `lastmile model grants`.
+    #[test]
+    fn the_limits_by_grants_are_those_of_the_closed_form() {
+        let publications = publications().unwrap();
+        let table = publications.iter().find(|p| p.key == "ced2006").and_then(|ced| ced.table("rgt")).unwrap();
+        for row in &table.rows {
+            let setting = |name| table.settings(row).integer(name).unwrap();
+            let time = Duration::from_ms(setting("request_grant_ms"));
+            let packets = Fraction::whole(setting("packets_per_ack"));
+            let limit = grants::download_bps(time, 1, packets, ByteCount::new(setting("packet_bytes"))).unwrap();
+            let bursts = grants::bursts_per_s(time).unwrap().as_f64();
+            let near = |name, expected: f64| (row.theory.number(name).unwrap() - expected).abs() < 1e-9;
+            assert!(near("downstream_throughput_mbps", limit.as_f64() / 1e6) && near("acks_per_s", bursts), "{row:?}");
+        }
     }
 
     #[test]

@@ -22,6 +22,8 @@
 //! Poisson sources and applications that write at random have no bound of their own. Web users have
 //! none: each requests a page only after reading the last one.
 //!
+//! In a span in which a link of the data carries nothing a flow has no bound: what it delivers was sent before.
+//!
 //! A bound is not a forecast. Flows that share a link each have the bound of a single flow;
 //! [`fair`] has their equal shares.
 
@@ -33,7 +35,7 @@ mod shape;
 use std::sync::Arc;
 
 use lastmile_model::outcome::{FlowOutcome, Outcome};
-use lastmile_model::{Network, Replay, Source, Traffic};
+use lastmile_model::{Link, Network, Replay, Source, Traffic};
 use lastmile_queueing::line::grants::{Cycle, PerRequest};
 use lastmile_queueing::spec::Spec;
 use lastmile_units::{Duration, Instant};
@@ -138,6 +140,9 @@ pub(crate) fn of_flow(
         return captured(capture, traffic, (begin, to), span_s);
     }
     let shape = shape?;
+    if without_a_line(network, shape, (from, to)).is_some() {
+        return None;
+    }
     let carried = Carried::new((network, outcome), shape, flow, before);
     let packet = format::to_f64(shape.payload);
     let add = |bound: &Bound, bps: f64, bytes: f64| Bound { bps: bps + bytes * 8.0 / span_s, ..bound.clone() };
@@ -157,6 +162,14 @@ pub(crate) fn of_flow(
     });
     let bounds = source.chain(data).chain(window).chain(acks).filter(|bound| bound.bps < f64::MAX);
     bounds.min_by(|a, b| a.bps.total_cmp(&b.bps))
+}
+
+/// The reason for which flows of this shape have no bound in a span: a link of their data that carries nothing.
+pub(crate) fn without_a_line(network: &Network, shape: &Shape, (from, to): Span) -> Option<String> {
+    let carries = |link: &Link| link.hop.line.trace.as_ref().and_then(|trace| trace.rate_between(from, to));
+    let mut links = shape.data_path.iter().map(|index| &network.links[*index]);
+    let idle = links.find(|link| carries(link) == Some(0.0))?;
+    Some(format!("none: link {} carries nothing", idle.hop.name))
 }
 
 /// The bound by each constraint of each link of the ACKs' path, if each ACK arrives: no drops, and no merged ACKs.

@@ -58,7 +58,7 @@ pub mod write;
 pub use phases::in_words;
 pub use schema::Summary;
 pub use series::Series;
-pub use summarise::{Origin, delay, summarise};
+pub use summarise::{Origin, delay, grants, summarise};
 
 /// A run, its samples, and its name among compared runs.
 #[derive(Clone, Debug)]

@@ -24,7 +24,7 @@ use lastmile_units::{Duration, Instant};
 use self::class::class;
 use self::phase::{BY_ITS_SOURCE, of_flow, rate, within};
 use self::run::Run;
-pub use self::statistics::delay;
+pub use self::statistics::{delay, grants};
 use self::statistics::{distribution, round_trip};
 use self::streams::{datagrams, one_way, one_way_verdict, probe_verdict};
 use crate::atm;
@@ -104,7 +104,8 @@ impl Run<'_> {
             self.active_until(flow),
             matches!(traffic.source, Source::Bulk { bytes: Some(_), .. } | Source::Quic { bytes: Some(_), .. }),
         );
-        let bound = self.bound(flow, (flow.start, until), Before::Nothing);
+        let span = (flow.start, until);
+        let bound = self.bound(flow, span, Before::Nothing);
         let share = self.fair_share_over_life(flow).map(|share| within(&share, bound.as_ref()).clone());
         let delay_s = flow.data_delays.as_deref().map(one_way);
         let lost = flow.data_packets_lost.filter(|_| flow.connections.is_none());
@@ -143,7 +144,7 @@ impl Run<'_> {
                 limited_by: tcp.map_or(BY_ITS_SOURCE, |tcp| phases::shares(&tcp.limited)),
                 explanation: self.explanation((index, flow), phases),
                 bound_bps: bound.as_ref().map(|bound| bound.bps),
-                bound_by: bound.map(|bound| bound.by),
+                bound_by: bound.map(|bound| bound.by).or_else(|| self.without_a_line(flow, span).map(Arc::from)),
                 fair_share_bps: share.as_ref().map(|share| share.bps),
                 fair_share_by: share.map(|share| share.by),
             },
@@ -247,6 +248,11 @@ impl Run<'_> {
     fn bound(&self, flow: &FlowOutcome, span: (Instant, Instant), before: Before) -> Option<Bound> {
         let of = (self.shapes[flow.traffic].as_ref(), &self.limits[flow.traffic]);
         bounds::of_flow((self.network, self.outcome), of, flow, span, before)
+    }
+
+    /// The reason for which a flow has no bound in a span.
+    fn without_a_line(&self, flow: &FlowOutcome, span: (Instant, Instant)) -> Option<String> {
+        bounds::without_a_line(self.network, self.shapes[flow.traffic].as_ref()?, span)
     }
 
     /// The mean of the flow's fair shares over its life, in which it may deliver after its last offer, and the cause

@@ -40,6 +40,7 @@ pub fn run(summary: &Summary, width: u16) -> String {
     table(&mut text, &tabular::games(summary), width);
     table(&mut text, &tabular::lines(summary), width);
     table(&mut text, &tabular::links(summary), width);
+    table(&mut text, &tabular::grants(summary), width);
     table(&mut text, &tabular::waits_by_class(summary), width);
     table(&mut text, &tabular::ports(summary), width);
     table(&mut text, &tabular::edges(summary), width);

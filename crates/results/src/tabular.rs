@@ -123,6 +123,36 @@ fn link(link: &Link) -> Vec<String> {
     ]
 }
 
+/// Requests and grants of the links that have them; a dash for a count of 0.
+pub(crate) fn grants(summary: &Summary) -> Table {
+    use Kind::{Name, Number};
+    let columns = columns(&[
+        ("Grants of link", Name),
+        ("Requests", Number),
+        ("collided", Number),
+        ("piggy-\nbacked", Number),
+        ("Grants", Number),
+        ("Granted", Number),
+        ("unused", Number),
+        ("Without\nrequest", Number),
+        ("Request-grant\nmean", Number),
+        ("p99", Number),
+    ]);
+    let count = |count: u64| format::or_dash(Some(count).filter(|count| *count > 0), format::grouped);
+    let bytes = |bytes: u64| format::or_dash(Some(bytes).filter(|bytes| *bytes > 0), format::bytes);
+    let row = |link: &Link| {
+        let of = link.queue.grants?;
+        let Delay { mean, p99, .. } = of.request_grant_s;
+        let mut row = vec![link.name.clone()];
+        row.extend([of.requests, of.collisions, of.piggybacked, of.grants].map(count));
+        row.extend([of.granted_bytes, of.unused_bytes, of.unrequested_bytes].map(bytes));
+        row.extend([mean, p99].map(|wait| format::or_dash(wait, format::seconds)));
+        Some(row)
+    };
+    let rows = summary.links.iter().filter_map(row).collect();
+    without_empty_columns(Table { title: "Grants".to_owned(), columns, rows })
+}
+
 /// Counts by reason, such as `tail 12, ack merged 3`; a dash for none.
 pub(crate) fn reasons(drops: &BTreeMap<String, u64>) -> String {
     let shown = drops.iter().filter(|(_, count)| **count > 0);

@@ -116,9 +116,9 @@ const NAMES: [&str; 9] = {
 };
 
 const AS_KIND: &str = "as `kind` says";
-const BURST: &str =
-    "3044 wire bytes (DOCSIS), or a packet and what the rate brings in a round of the pattern where that is more";
-const PEAK_BURST: &str = "a packet and what the rate brings in a round of the pattern";
+const BURST: &str = "3044 wire bytes (DOCSIS), or a packet and what the rate brings in a round of the pattern where \
+                     that is more; with concatenation and no fragmentation in two rounds and `ahead`";
+const PEAK_BURST: &str = "a packet and what the rate brings in that time";
 /// The default of the largest traffic burst in DOCSIS.
 const DOCSIS_BURST: WireBytes = WireBytes::new(3044);
 
@@ -156,8 +156,8 @@ pub(crate) static SECTION: Section = Section {
             "fragmentation",
             Kind::Flag,
             AS_KIND,
-            "A packet may be cut at the end of a grant. Without it the rest of a grant passes unused where the next \
-             packet does not fit.",
+            "A packet may be cut at the end of a grant. Without it, requests and grants are for whole packets, at most \
+             `largest` together, and a grant extends over slots without a gap.",
         ),
         Key::optional(
             "outstanding",
@@ -307,19 +307,27 @@ fn config(own: &Table<'_>, preset: &Preset, rate: BitRate) -> Option<Grants> {
     let every = own.optional("proactive_every").or(preset.proactive.map(|(_, every)| every)).unwrap_or(interval);
     let pattern = own.optional("pattern").unwrap_or_else(|| preset.pattern.to_owned());
     let round = interval * u64::try_from(pattern.len().max(1)).unwrap_or(1);
+    let requests = requests(own, preset, interval)?;
+    let fragmentation = own.optional("fragmentation").unwrap_or(preset.fragmentation);
+    // One burst of whole packets answers a request, and tokens come while the next one waits.
+    let whole_bursts = !fragmentation && requests.asks != Asks::Packet;
+    let span = if whole_bursts { round * 2 + requests.response } else { round };
     let bucket = |rate, burst, least| {
         let rate: BitRate = own.optional(rate)?;
-        Some(Bucket { rate, burst: own.optional(burst).unwrap_or_else(|| default_burst(rate, round).max(least)) })
+        Some(Bucket { rate, burst: own.optional(burst).unwrap_or_else(|| default_burst(rate, span).max(least)) })
     };
     let limits = [bucket("sustained", "burst", DOCSIS_BURST), bucket("peak", "peak_burst", WireBytes::ZERO)];
     let unit = own.get::<WireBytes>("minislot")?.as_u64();
-    let requests = requests(own, preset, interval)?;
+    if !fragmentation && preset.fragmentation && !preset.name.starts_with("docsis-2") {
+        let message = format!("{}: every station of {:?} cuts packets", own.path("fragmentation"), preset.name);
+        own.warning("fragmentation", message, None);
+    }
     Some(Grants {
         rate,
         slots,
         requests: preset.asks.then_some(requests),
         unit: NonZeroU64::new(unit).unwrap_or(NonZeroU64::MIN),
-        fragmentation: own.optional("fragmentation").unwrap_or(preset.fragmentation),
+        fragmentation,
         proactive: proactive.map(|bytes| Proactive { every, bytes }),
         limits: limits.into_iter().flatten().collect(),
         buffer: None,
@@ -327,10 +335,10 @@ fn config(own: &Table<'_>, preset: &Preset, rate: BitRate) -> Option<Grants> {
     })
 }
 
-/// A packet and what `rate` brings in a `round` of the pattern. Grants are made once in a slot, so a smaller bucket
-/// overflows between two of them, and the rate is never reached.
-fn default_burst(rate: BitRate, round: Duration) -> WireBytes {
-    let bytes = u128::from(rate.as_bps()) * u128::from(round.as_ps()) / 8_000_000_000_000;
+/// A packet and what `rate` brings in a `span`: a round of the pattern. Grants are made once in a slot, so a smaller
+/// bucket overflows between two of them, and the rate is never reached.
+fn default_burst(rate: BitRate, span: Duration) -> WireBytes {
+    let bytes = u128::from(rate.as_bps()) * u128::from(span.as_ps()) / 8_000_000_000_000;
     LARGEST_PACKET + WireBytes::new(u64::try_from(bytes).unwrap_or(u64::MAX / 2))
 }
 

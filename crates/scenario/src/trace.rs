@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use lastmile_queueing::line::Config;
 use lastmile_queueing::line::trace::{Step, Trace};
+use lastmile_units::parse::Problem;
 use lastmile_units::{BitRate, Duration};
 
 use crate::delay::MAX_DELAY;
@@ -277,7 +278,12 @@ fn dsl_retrain(own: &Table<'_>) -> Option<Generator> {
 fn starlink(own: &Table<'_>) -> Option<Generator> {
     let (every, outage, least_rate) = (own.get("every")?, own.get("outage")?, own.get("least_rate"));
     if outage >= every {
-        return refuse(own, "outage", "as long as the time between two allocations");
+        let key = if own.has("outage") { "outage" } else { "every" };
+        let message = format!(
+            "an outage of {outage} in each {every} leaves no time to send; `every` (15 s by default) is longer than \
+             `outage` (100 ms by default)"
+        );
+        return refuse(own, key, &message);
     }
     Some(Generator::Starlink { every, outage, least_rate: least_rate?, more_delay: own.get("more_delay")? })
 }
@@ -321,6 +327,13 @@ fn steps(table: &Table<'_>, base: Base) -> Option<Vec<Step>> {
     for step in table.tables("steps") {
         let step = step.open(&STEP);
         let (at, outage) = (step.get::<Duration>("at"), step.get::<bool>("outage"));
+        if let Some(Err(zero)) = step.text_at(&["rate"]).map(str::parse::<BitRate>)
+            && *zero.problem() == Problem::Zero
+        {
+            let hint = "outage = true, where nothing is sent".to_owned();
+            step.error("rate", format!("{}: {zero}", step.path("rate")), Some(hint));
+            return None;
+        }
         let rate: Option<BitRate> = step.optional("rate");
         if outage? && rate.is_some() {
             return refuse(&step, "outage", "an outage with a rate");

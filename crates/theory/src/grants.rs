@@ -6,7 +6,7 @@
 //! 2006). The request-grant time of that article is the mean MAP interval plus the mean MAP-ahead
 //! time.
 
-use lastmile_units::{ByteCount, Duration};
+use lastmile_units::{BitRate, ByteCount, Duration};
 
 use crate::Fraction;
 
@@ -27,6 +27,14 @@ pub fn download_bps(request_grant: Duration, acks: u64, segments: Fraction, pack
     bursts_per_s(request_grant)?.checked_mul(Fraction::whole(bits))?.checked_mul(segments)
 }
 
+/// The packets of a download of rate `down` that arrive in a request-grant time. With ACK suppression one ACK
+/// acknowledges them all, so that grants do not limit the download. `None` for packets of 0 bytes.
+#[must_use]
+pub fn suppressed_acks(request_grant: Duration, down: BitRate, packet: ByteCount) -> Option<Fraction> {
+    let work = u128::from(down.as_bps()) * u128::from(request_grant.as_ps());
+    Fraction::new(work, u128::from(packet.as_u64()) * 8 * PS_PER_S)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,6 +50,16 @@ mod tests {
         assert_eq!(bursts_per_s(Duration::from_ms(5)), Some(Fraction::whole(200)));
         assert_eq!([kbps(5, 1), kbps(3, 1), kbps(5, 2), kbps(3, 2)], [2400, 4000, 4800, 8000]);
         assert_eq!(bursts_per_s(Duration::ZERO), None);
+    }
+
+    /// In 5 ms of 12 Mbit/s five packets of 1500 bytes arrive; 200 ACKs a second for five packets are 12 Mbit/s.
+    #[test]
+    fn an_ack_that_stands_for_all_that_arrived_fills_the_line() {
+        let (time, packet) = (Duration::from_ms(5), ByteCount::new(1500));
+        let segments = suppressed_acks(time, BitRate::from_mbit_per_s(12), packet);
+        assert_eq!(segments, Some(Fraction::whole(5)));
+        assert_eq!(download_bps(time, 1, Fraction::whole(5), packet), Some(Fraction::whole(12_000_000)));
+        assert_eq!(suppressed_acks(time, BitRate::from_mbit_per_s(12), ByteCount::ZERO), None);
     }
 
     /// Concatenation of ten ACKs in a burst raises the limit tenfold.

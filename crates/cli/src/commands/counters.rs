@@ -8,8 +8,8 @@ use lastmile_live::io::Refusal;
 use lastmile_model::outcome::Buckets;
 use lastmile_queueing::line::Count;
 use lastmile_queueing::{Backlog, DropReason};
-use lastmile_results::delay;
-use lastmile_results::schema::Delay;
+use lastmile_results::schema::{Delay, Grants};
+use lastmile_results::{delay, grants};
 use serde::{Deserialize, Serialize};
 
 /// Packets and their IP bytes.
@@ -56,6 +56,9 @@ pub(crate) struct Counters {
     pub(crate) waited_s: Spread,
     /// Delay of pure ACKs from arrival to the start of transmission.
     pub(crate) acks_waited_s: Spread,
+    /// Requests and grants, on a line that has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) grants: Option<Grants>,
 }
 
 /// A distribution of times, in seconds.
@@ -110,6 +113,7 @@ impl Counters {
             most_queued: hop.most_queued.into(),
             waited_s: Spread::of(&hop.waited),
             acks_waited_s: Spread::of(&hop.acks_waited),
+            grants: hop.grants.as_ref().map(grants),
         }
     }
 
@@ -152,6 +156,17 @@ impl Counters {
         for (what, spread) in [("waited", &self.waited_s), ("ACKs waited", &self.acks_waited_s)] {
             if let Some(words) = spread.words() {
                 say(format_args!("{what} {words}"));
+            }
+        }
+        if let Some(of) = &self.grants {
+            let Grants { requests, collisions, piggybacked, grants, granted_bytes, unused_bytes, .. } = of;
+            say(format_args!("requests {requests} (collided {collisions}, piggybacked {piggybacked})"));
+            say(format_args!(
+                "granted {granted_bytes} bytes in {grants} grants (unused {unused_bytes}), without request {}",
+                of.unrequested_bytes
+            ));
+            if let (Some(mean), Some(p99)) = (of.request_grant_s.mean, of.request_grant_s.p99) {
+                say(format_args!("request-grant mean {:.3} ms, p99 {:.3} ms", mean * 1e3, p99 * 1e3));
             }
         }
         text

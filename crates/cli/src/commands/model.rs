@@ -9,6 +9,7 @@ mod ack_rate;
 mod amp;
 mod asymmetry;
 mod delay_bound;
+mod grants;
 mod numbers;
 mod packets;
 
@@ -25,6 +26,7 @@ enum Form {
     Amp(amp::Arguments),
     AckRate(ack_rate::Arguments),
     DelayBound(delay_bound::Arguments),
+    Grants(grants::Arguments),
 }
 
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
@@ -33,5 +35,6 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         Form::Amp(arguments) => amp::run(arguments, printer),
         Form::AckRate(arguments) => ack_rate::run(arguments, printer),
         Form::DelayBound(arguments) => delay_bound::run(arguments, printer),
+        Form::Grants(arguments) => grants::run(arguments, printer),
     }
 }

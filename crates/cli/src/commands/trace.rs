@@ -24,12 +24,12 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         printer.talk(&source);
     }
     let Some(to) = arguments.to else {
-        let summary = show::Summary::of(&trace, arguments.length);
+        let summary = show::Summary::of(&trace, arguments.length());
         let text =
             |summary: &show::Summary, printer: &mut Printer| Ok(printer.data(&summary.text(&trace, printer.width()))?);
         return printer.either(arguments.json, &summary, text);
     };
-    let text = file::write(&trace, has, to.into(), arguments.interval, arguments.length).map_err(Failure::new)?;
+    let text = file::write(&trace, has, to.into(), arguments.interval, arguments.length()).map_err(Failure::new)?;
     for difference in file::differences(&trace, has, to.into()) {
         printer.talk(&format!("note: {difference}"));
     }

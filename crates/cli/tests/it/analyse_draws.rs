@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const SCENARIO: &str = r#"
 name = "Both ends"
@@ -305,6 +305,27 @@ fn an_interface_of_an_unknown_link_layer_is_left_out() {
     let output = lastmile(&["analyse", alone.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8(output.stderr).unwrap().contains("is not known"));
+}
+
+/// CED, December 2006: 1 and 4 ms allow 200 bursts a second, and downloads of 2.4 Mbit/s, or 4.8 with delayed ACKs. In
+/// 5 ms of 12 Mbit/s five packets arrive, which one ACK acknowledges.
+#[test]
+fn grants_limit_downloads_as_in_ced_2006() {
+    let output =
+        lastmile(&["model", "grants", "--interval", "1 ms", "--ahead", "4 ms", "--down", "12 Mbit/s", "--json"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&document["request_grant_s"], &document["bursts_per_s"]), (&json!(0.005), &json!(200.0)));
+    let of = |row: &Value| ["packets_per_ack", "download_bps", "limited_by"].map(|key| row[key].clone());
+    let rows: Vec<_> = document["rows"].as_array().unwrap().iter().map(of).collect();
+    let expected = [
+        [json!(1.0), json!(2.4e6), json!("grants")],
+        [json!(2.0), json!(4.8e6), json!("grants")],
+        [json!(5.0), json!(12e6), json!("line")],
+    ];
+    assert_eq!(rows, expected);
+    let output = lastmile(&["model", "grants", "--interval", "0 ms", "--ahead", "0 ms", "--down", "12 Mbit/s"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("--interval and --ahead: their sum"), "{said}");
 }
 
 /// Brouer 2005, section 7.2: 1500 bytes in 32 cells at 512 kbit/s, 26.5 ms, and 8.5 ms of an idle line are

@@ -112,6 +112,37 @@ fn a_generated_trace_has_the_keys_of_a_scenario() {
     assert!(none.stderr.starts_with("error: cell.toml: no link \"side\"; its links: "), "{}", none.stderr);
 }
 
+/// Options of other sources change nothing.
+#[test]
+fn options_without_effect_are_refused() {
+    let scratch = scratch();
+    let generated = "trace = { generate = \"cell\", length = \"30 s\" }";
+    let scenario = SCENARIO
+        .replace("delay = \"20 ms\", loss = \"1 %\", trace = { file = \"line.csv\" }", "rate = \"8 Mbit/s\"")
+        .replace("rate = \"8 Mbit/s\"", &format!("rate = \"8 Mbit/s\", delay = \"5 ms\", {generated}"));
+    std::fs::write(scratch.path.join("cell.toml"), scenario).unwrap();
+    let refused = |options: &str, expected: &str| {
+        let output = scratch.run(&format!("lastmile trace {options}"));
+        assert_eq!((output.code, output.stderr.as_str()), (2, format!("error: {expected}\n").as_str()));
+    };
+    refused("cell.toml --unit ms", "cell.toml: --unit changes nothing; it is for a trace in a file");
+    refused("cell.toml --seed 1", "cell.toml: --seed changes nothing; it is for a generated trace");
+    refused(
+        "cell.toml --rate 1Mbit/s",
+        "cell.toml: --rate changes nothing; it is for a generated trace, a trace in a file",
+    );
+    refused("line.csv --link up", "line.csv: --link changes nothing; it is for a scenario");
+    refused(
+        "cell.toml --length 5s",
+        "cell.toml: --length changes nothing; this trace starts again after 30 s\nhint: `length` or `repeat` of the \
+         trace in the scenario",
+    );
+    refused(
+        "--generate cell --rate 1Mbit/s --direction up",
+        "--generate: --direction changes nothing; it is for a measurement",
+    );
+}
+
 /// A trace of mahimahi from a start on is the trace rotated by hand, in every figure: opportunities at 2, 5, 5 and 9 ms
 /// of 9 come 0, 0, 4 and 6 ms after 5 ms, and each 9 ms later. `--vary` moves both directions.
 #[test]

@@ -18,7 +18,7 @@ use super::waits::{Crossed, Waits};
 use super::{CounterValue, DirectionReport, HopGlance, HopReport, HopState};
 use crate::clock::Clock;
 use crate::io::{Counters, Framing, Port, Refusal};
-use lastmile_model::outcome::Buckets;
+use lastmile_model::outcome::{Buckets, GrantsOutcome};
 use lastmile_model::{Hop, Passage};
 
 /// Packets that one turn takes from one port, so that a flood from one side cannot hold up the
@@ -357,6 +357,10 @@ impl RunningHop {
             acks_waited: self.waits.acks.clone(),
             class_waited: self.waits.classes.clone(),
             overlimits: self.waits.overlimits,
+            grants: self
+                .line
+                .grants()
+                .map(|counts| GrantsOutcome { counts: *counts, waited_ns: self.waits.grants.clone() }),
         }
     }
 }
@@ -420,6 +424,10 @@ impl Observer<Frame> for Watch<'_> {
     fn transmitted(&mut self, start: Instant, _end: Instant, waited: Duration, packet: &Frame) {
         self.tap.tell(start, Passage::Transmitted, packet);
         self.waits.record(waited, packet);
+    }
+
+    fn granted(&mut self, waited: Duration) {
+        self.waits.grants.record(waited.as_ns());
     }
 }
 

@@ -1,6 +1,6 @@
 //! Counters of the directions of a bump.
 
-use lastmile_model::outcome::{Buckets, Waits};
+use lastmile_model::outcome::{Buckets, GrantsOutcome, Waits};
 use lastmile_queueing::Backlog;
 use lastmile_queueing::line::{Count, Stats};
 use lastmile_units::{CellCount, Instant};
@@ -89,6 +89,8 @@ pub struct HopReport {
     /// Packets that did not start at once, since the line was busy or the queue held them back:
     /// what tc(8) calls overlimits.
     pub overlimits: u64,
+    /// Requests and grants; `None` on a line without them.
+    pub grants: Option<GrantsOutcome>,
 }
 
 impl HopReport {

@@ -12,6 +12,8 @@ pub type WaitCounts = Buckets<4>;
 pub(super) struct Waits {
     pub(super) all: Buckets,
     pub(super) acks: Buckets,
+    /// Times from requests to the starts of their first grants.
+    pub(super) grants: Buckets,
     /// By the class that rules gave the packet.
     pub(super) classes: Vec<Buckets>,
     /// Packets that came before then wear classes of an earlier queue.
@@ -28,6 +30,7 @@ impl Waits {
         Self {
             all: Buckets::default(),
             acks: Buckets::default(),
+            grants: Buckets::default(),
             classes: Vec::new(),
             classes_since: Instant::ZERO,
             overlimits: 0,

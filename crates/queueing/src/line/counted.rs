@@ -32,6 +32,9 @@ pub trait Observer<P>: DropSink<P> {
     /// at `end`, unless more urgent packets interrupt it. The packet still carries the class that
     /// it had in the queue.
     fn transmitted(&mut self, start: Instant, end: Instant, waited: Duration, packet: &P);
+
+    /// The first grant of a request begins, after a time of `waited` since the request.
+    fn granted(&mut self, _waited: Duration) {}
 }
 
 /// Why the wire loses a packet, if it does.

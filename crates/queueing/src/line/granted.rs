@@ -1,8 +1,9 @@
 //! Transmission by grants: the line as a [`Station`](super::grants::Station) sees it.
 
 use lastmile_packet::Packet;
-use lastmile_units::{Instant, WireBytes};
+use lastmile_units::{ByteCount, Instant, WireBytes};
 
+use super::grants::Waiting;
 use super::in_transmission::{PartlySent, Unsent};
 use super::{Counted, Line, Observer, Transmitter};
 
@@ -13,7 +14,7 @@ impl<P: Packet> Line<P> {
         if let Some(buffer) = &self.buffer {
             let room = if buffer.has_room() { self.queue.next_ready(now) } else { None };
             let filled = room.map(|ready| ready.max(now));
-            let (waits, backlog) = (self.waits_for_grant(), self.unsent_bytes());
+            let (waits, backlog) = (self.waits_for_grant(), self.unsent());
             let sent = match &mut self.transmitter {
                 Transmitter::Granted(station) if waits => station.due(free, backlog),
                 _ => None,
@@ -25,7 +26,7 @@ impl<P: Packet> Line<P> {
             // The station does not know of it yet.
             return Some(ready);
         }
-        let backlog = self.unsent_bytes();
+        let backlog = self.unsent();
         match &mut self.transmitter {
             Transmitter::Granted(station) => station.due(free, backlog),
             _ => Some(free),
@@ -34,31 +35,25 @@ impl<P: Packet> Line<P> {
 
     /// The demand of a request: bytes on the wire of the buffer's packets, or of the queue's, as if each had their mean
     /// size, and of the packet under way.
-    fn unsent_bytes(&self) -> u64 {
-        let waiting = match &self.buffer {
-            Some(buffer) => buffer.wire_bytes(),
-            None => self.queued_bytes(),
+    fn unsent(&self) -> Waiting {
+        let (backlog, buffered) = match &self.buffer {
+            Some(buffer) => (buffer.backlog(), Some(buffer.wire_bytes())),
+            None => (self.queue.backlog(), None),
         };
-        let begun = self.partly_sent.iter().map(|begun| match begun.unsent {
+        let packets = backlog.packets.as_u64();
+        let mean = ByteCount::new(backlog.bytes.as_u64().div_ceil(packets.max(1)));
+        let mean = if packets == 0 { 0 } else { self.meter.link().on_wire(mean).as_u64() };
+        let next = self.partly_sent.iter().map(|begun| match begun.unsent {
             Unsent::Bytes { left, .. } => left,
             Unsent::Pieces(_) => 0,
         });
-        (waiting + begun.sum::<u64>()).max(1)
+        let next = next.sum::<u64>();
+        Waiting { bytes: (buffered.unwrap_or(mean * packets) + next).max(1), next, mean }
     }
 
     /// True if a packet has left the queue and is not sent.
     fn waits_for_grant(&self) -> bool {
         !self.partly_sent.is_empty() || self.buffer.as_ref().is_some_and(|buffer| !buffer.is_empty())
-    }
-
-    fn queued_bytes(&self) -> u64 {
-        let backlog = self.queue.backlog();
-        let packets = backlog.packets.as_u64();
-        if packets == 0 {
-            return 0;
-        }
-        let mean = backlog.bytes.as_u64().div_ceil(packets);
-        self.meter.link().on_wire(lastmile_units::ByteCount::new(mean)).as_u64() * packets
     }
 
     /// Moves packets from the queue into the buffer, as far as the queue lets them go and the buffer has room.
@@ -77,13 +72,16 @@ impl<P: Packet> Line<P> {
         if self.buffer.is_some() && (start < self.busy_until || !self.waits_for_grant()) {
             return self.reschedule(start);
         }
-        let backlog = self.unsent_bytes();
+        let backlog = self.unsent();
         let Transmitter::Granted(station) = &mut self.transmitter else { return };
         if !station.ask(start, backlog) && station.may_send(start) {
             let sent = if self.partly_sent.is_empty() { self.send_next(start, observer) } else { None };
             if sent.is_none() && !self.partly_sent.is_empty() {
                 self.send_part(start, observer);
             }
+        }
+        if let Transmitter::Granted(station) = &mut self.transmitter {
+            station.take_waits().for_each(|waited| observer.granted(waited));
         }
         self.reschedule(start);
         if self.partly_sent.is_empty() && self.backlog().packets.as_u64() == 0 {
@@ -140,7 +138,7 @@ impl<P: Packet> Line<P> {
     fn piggyback(&mut self, start: Instant) {
         let in_queue = || self.buffer.is_none() && self.queue.next_ready(start).is_some_and(|ready| ready <= start);
         if self.waits_for_grant() || in_queue() {
-            let backlog = self.unsent_bytes();
+            let backlog = self.unsent();
             if let Transmitter::Granted(station) = &mut self.transmitter {
                 station.piggyback(start, backlog);
             }

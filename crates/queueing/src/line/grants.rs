@@ -37,7 +37,7 @@ mod tests;
 
 pub use cycle::{Cycle, PerRequest};
 pub use slots::{Slots, SlotsError, Span};
-pub(super) use station::Station;
+pub(super) use station::{Station, Waiting};
 
 /// Parameters of a granted transmitter.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,8 +50,8 @@ pub struct Config {
     pub requests: Option<Requests>,
     /// Grants are rounded up to a multiple of this size (minislots).
     pub unit: NonZeroU64,
-    /// A packet may be cut at the end of a grant. Without it, a packet waits for a grant that holds it
-    /// whole; only a packet larger than every grant is cut.
+    /// A packet may be cut at the end of a grant. Without it, requests and grants are for whole packets, and a grant
+    /// extends over slots without a gap; only a packet larger than every grant is cut.
     pub fragmentation: bool,
     /// Capacity that is granted without requests.
     pub proactive: Option<Proactive>,
@@ -244,6 +244,23 @@ impl Config {
         Some(BitRate::from_bps(most)?.min(wire))
     }
 
+    /// The largest burst that is granted whole where packets are not cut: at most the largest request, the longest time
+    /// without a gap, and the tokens of a full bucket, which gains those of a round while a grant waits for its slot.
+    /// `None`: packets are cut.
+    pub(super) fn whole_burst(&self) -> Option<u64> {
+        let most = match &self.requests {
+            Some(Requests { asks: Asks::Backlog { most: Some(most), .. }, .. }) => most.as_u64(),
+            _ => u64::MAX,
+        };
+        let run = self.slots.longest_run().map_or(u64::MAX, |run| capacity::bytes_in(self.rate, run));
+        let of_bucket = |bucket: &Bucket| {
+            let in_a_round = capacity::bytes_in(bucket.rate, self.slots.round());
+            bucket.burst.as_u64().saturating_sub(in_a_round).max(LARGEST_PACKET.as_u64())
+        };
+        let burst = self.limits.iter().map(of_bucket).fold(most.min(run), u64::min);
+        (!self.fragmentation).then_some(burst)
+    }
+
     /// The most that is ever sent: the mean rate, and the bytes beyond it in a span of time. A span may begin with full
     /// buckets, and have one proactive grant and one usable part of the pattern more than its length has in the mean.
     #[must_use]
@@ -298,6 +315,10 @@ pub struct Counts {
     pub requests: u64,
     /// Requests that collided.
     pub collisions: u64,
+    /// Requests that left with granted data.
+    pub piggybacked: u64,
+    /// Requested grants that have begun.
+    pub grants: u64,
     /// Bytes of requested grants.
     pub granted: u64,
     /// Bytes of requested grants that passed unused, padding included.

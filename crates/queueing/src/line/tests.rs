@@ -23,6 +23,7 @@ struct Log {
     dropped: Vec<(u32, DropReason)>,
     dropped_at: Vec<Instant>,
     created: Vec<u32>,
+    granted: Vec<Duration>,
 }
 
 impl DropSink<Meta> for Log {
@@ -40,6 +41,10 @@ impl Observer<Meta> for Log {
     fn transmitted(&mut self, start: Instant, end: Instant, waited: Duration, packet: &Meta) {
         self.transmitted.push((packet.seq.raw(), start, end));
         self.waited.push(waited);
+    }
+
+    fn granted(&mut self, waited: Duration) {
+        self.granted.push(waited);
     }
 }
 

@@ -62,6 +62,16 @@ impl Constraint {
         Self::wire(link).into_iter().chain(shapers).chain(grants).collect()
     }
 
+    /// This constraint on packets that may have several sizes, which fill a grant better than those of one size.
+    pub(super) fn of_any_sizes(self) -> Self {
+        match self {
+            Self::Grants(Cycle { time, brings: PerRequest::Burst(bytes) }) => {
+                Self::Grants(Cycle { time, brings: PerRequest::Bytes(bytes) })
+            }
+            other => other,
+        }
+    }
+
     /// The most packets of `ip` bytes a second, without OAM cells; on a wire that changes for the nominal rate.
     pub(crate) fn packets_per_s(&self, link: &Link, ip: ByteCount) -> f64 {
         let layer: LinkLayer = link.hop.line.link_layer;
@@ -71,12 +81,9 @@ impl Constraint {
             Self::Changing => at(NOMINAL, layer),
             // A shaper does not see cells of OAM.
             Self::Shaper(limit) => at(limit.rate, layer.without_oam()),
-            Self::Grants(cycle) => match cycle.brings {
-                PerRequest::Packet => cycle.time.as_secs_f64().recip(),
-                PerRequest::Bytes(bytes) => {
-                    to_f64(bytes.as_u64()) / to_f64(layer.on_wire(ip).as_u64()) / cycle.time.as_secs_f64()
-                }
-            },
+            Self::Grants(cycle) => {
+                packets_in(cycle.brings, to_f64(layer.on_wire(ip).as_u64())) / cycle.time.as_secs_f64()
+            }
         }
     }
 
@@ -117,7 +124,7 @@ impl Constraint {
             Self::Shaper(shaper) => shaper.burst.map(|burst| to_f64(burst.as_u64() + payload)),
             Self::Grants(cycle) => Some(match cycle.brings {
                 PerRequest::Packet => 2.0 * to_f64(payload),
-                PerRequest::Bytes(bytes) => 2.0 * to_f64(bytes.as_u64()),
+                PerRequest::Bytes(bytes) | PerRequest::Burst(bytes) => 2.0 * to_f64(bytes.as_u64()),
             }),
         }
     }
@@ -131,8 +138,11 @@ impl Constraint {
             Self::Shaper(shaper) => a_second(bits) / to_f64(shaper.rate.as_bps()),
             Self::Grants(cycle) => {
                 let requests = match cycle.brings {
-                    PerRequest::Packet => to_f64(part.waits[index].packets),
                     PerRequest::Bytes(bytes) => bits / 8.0 / to_f64(bytes.as_u64()),
+                    PerRequest::Packet | PerRequest::Burst(_) => {
+                        let packets = to_f64(part.waits[index].packets);
+                        packets / packets_in(cycle.brings, bits / 8.0 / packets.max(1.0))
+                    }
                 };
                 a_second(requests) * cycle.time.as_secs_f64()
             }
@@ -151,6 +161,10 @@ impl Constraint {
                     PerRequest::Packet => format!("grants of link {name}, one packet in {time}"),
                     PerRequest::Bytes(bytes) => {
                         format!("grants of link {name}, {} in {time}", format::bytes(bytes.as_u64()))
+                    }
+                    PerRequest::Burst(bytes) => {
+                        let bytes = format::bytes(bytes.as_u64());
+                        format!("grants of link {name}, {bytes} of whole packets in {time}")
                     }
                 }
             }
@@ -171,6 +185,18 @@ impl Constraint {
         match self {
             Self::Wire(_) | Self::Changing => format!("ACKs on link {}", link.hop.name),
             Self::Shaper(_) | Self::Grants(_) => format!("ACKs by the {}", self.words(link)),
+        }
+    }
+}
+
+/// The packets of `wire` bytes that a request brings.
+fn packets_in(brings: PerRequest, wire: f64) -> f64 {
+    match brings {
+        PerRequest::Packet => 1.0,
+        PerRequest::Bytes(bytes) => to_f64(bytes.as_u64()) / wire,
+        PerRequest::Burst(bytes) => {
+            let packets = to_f64(bytes.as_u64()) / wire;
+            if packets < 1.0 { packets } else { packets.floor() }
         }
     }
 }

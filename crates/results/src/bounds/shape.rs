@@ -132,6 +132,7 @@ impl Shape {
         // A kernel sends shorter segments where its application is late.
         let whole = self.whole && (simulated || self.tcp.is_none());
         let shortest = if whole { self.payload } else { self.payload.saturating_sub(aal5::CELL_PAYLOAD).max(1) };
+        let constraint = if whole { constraint } else { constraint.of_any_sizes() };
         let sizes = shortest..=self.payload;
         let of = |payload: u64| {
             let tcp = self.tcp.map(TcpShape::with_equal_timestamps);

@@ -71,6 +71,7 @@ pub(crate) fn all(summary: &Summary) -> Markup {
         tabular::games(summary),
         tabular::lines(summary),
         tabular::links(summary),
+        tabular::grants(summary),
         tabular::waits_by_class(summary),
         tabular::ports(summary),
         tabular::edges(summary),

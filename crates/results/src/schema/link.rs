@@ -77,6 +77,30 @@ pub struct LinkQueue {
     pub dropped_bytes: BTreeMap<String, u64>,
     /// Counters of the queue's parts.
     pub counters: Vec<Counter>,
+    /// The grants that its packets wait for; `None` on a line without them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grants: Option<Grants>,
+}
+
+/// Requests and grants of a line.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Grants {
+    /// Requests, collided ones included.
+    pub requests: u64,
+    /// Requests that collided with those of other stations.
+    pub collisions: u64,
+    /// Requests that left with granted data.
+    pub piggybacked: u64,
+    /// Requested grants that have begun.
+    pub grants: u64,
+    /// Bytes of requested grants on the wire.
+    pub granted_bytes: u64,
+    /// Those of them that nothing used.
+    pub unused_bytes: u64,
+    /// Bytes that were sent in grants without a request.
+    pub unrequested_bytes: u64,
+    /// Time from a request that did not collide to the start of its first grant.
+    pub request_grant_s: Delay,
 }
 
 /// Queueing delays of one class.

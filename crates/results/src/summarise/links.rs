@@ -7,7 +7,7 @@ use lastmile_queueing::{DropReason, Limit, Spec};
 use lastmile_units::Instant;
 
 use super::run::Run;
-use super::statistics::delay;
+use super::statistics::{delay, grants};
 use crate::bounds::Span;
 use crate::format::to_f64;
 use crate::schema::{ClassDelay, Counter, Disorder, Link, LinkQueue};
@@ -87,6 +87,7 @@ impl Run<'_> {
                         value: *value,
                     })
                     .collect(),
+                grants: link.grants.as_ref().map(grants),
             },
         }
     }

@@ -146,7 +146,7 @@ impl Run<'_> {
             limited_by: shares,
             explanation: noticed.unwrap_or_else(|| shape.map_or_else(String::new, explain)),
             bound_bps: bound.as_ref().map(|bound| bound.bps),
-            bound_by: bound.as_ref().map(|bound| bound.by.to_string()),
+            bound_by: bound.as_ref().map(|bound| bound.by.to_string()).or_else(|| self.without_a_line(flow, span)),
             fair_share_bps: fair.map(|share| share.bps),
             fair_share_by: fair.map(|share| share.by.to_string()),
             two_way_bound_bps: two_way.as_ref().map(|bound| bound.bps),

@@ -1,11 +1,12 @@
 //! Distributions of delays and times.
 
 use lastmile_analysis::quantiles::nearest_rank;
-use lastmile_model::outcome::Buckets;
+use lastmile_model::outcome::{Buckets, GrantsOutcome};
+use lastmile_queueing::line::grants::Counts;
 use lastmile_units::Duration;
 
 use crate::format::to_f64;
-use crate::schema::{Delay, Distribution, PageResponse, RoundTrip};
+use crate::schema::{Delay, Distribution, Grants, PageResponse, RoundTrip};
 
 /// A distribution in nanoseconds, in seconds.
 #[must_use]
@@ -17,6 +18,22 @@ pub fn delay(waits: &Buckets) -> Delay {
     // that.
     let (p50, p99, p999) = (at(0.5), at(0.99), at(0.999));
     Delay { mean: some(waits.mean()), p50, p99, p999, max: some(to_f64(waits.max())), count }
+}
+
+/// Requests and grants of a line, of either clock.
+#[must_use]
+pub fn grants(outcome: &GrantsOutcome) -> Grants {
+    let Counts { requests, collisions, piggybacked, grants, granted, unused, unasked } = outcome.counts;
+    Grants {
+        requests,
+        collisions,
+        piggybacked,
+        grants,
+        granted_bytes: granted,
+        unused_bytes: unused,
+        unrequested_bytes: unasked,
+        request_grant_s: delay(&outcome.waited_ns),
+    }
 }
 
 /// The distribution of `times`, exact: percentiles by nearest rank.

@@ -76,9 +76,46 @@ fn grants_of_single_packets_are_the_bound_and_the_share() {
         if traffic == UPLOAD {
             let said = &flow.limits.explanation;
             assert!(said.starts_with("grants of link up, one packet in 4 ms (9"), "{said}");
+            // One request and one grant a packet, 4 ms later; the last one may wait.
+            let up = run.links.iter().find(|link| link.name == "up").expect("a link");
+            let grants = up.queue.grants.expect("grants");
+            let waited = grants.request_grant_s;
+            assert_eq!((grants.grants, waited.count, grants.granted_bytes), (up.packets, up.packets, up.ip_bytes));
+            assert!((up.packets..=up.packets + 1).contains(&grants.requests), "{grants:?}");
+            assert!(0 < grants.piggybacked && grants.piggybacked < grants.requests, "{grants:?}");
+            assert_eq!((grants.collisions, grants.unused_bytes, grants.unrequested_bytes), (0, 0, 0));
+            assert_eq!(waited.max, Some(0.004), "{waited:?}");
+            let text = lastmile_results::table::run(&run, 120);
+            let row = text.lines().skip_while(|line| !line.contains("Grants of link")).find(|l| l.contains(" up "));
+            let words: Vec<_> = row.expect("a row").split("  ").map(str::trim).filter(|w| !w.is_empty()).collect();
+            assert_eq!(words[words.len() - 2..], ["4 ms", "4 ms"], "{text}");
             // The bound adds data on the path at the end, and the packets that the span cuts.
             assert!(bound < share + 10_000.0, "{flow:?}");
         }
+    }
+}
+
+/// DOCSIS 2.0 without fragmentation. Slots of 2 ms are 5000 bytes at 20 Mbit/s, so 3 packets of 1500; 80 % of them hold
+/// 2. A request is made with the granted data and answered 4 ms later.
+#[test]
+fn grants_of_whole_packets_are_the_bound_and_the_share() {
+    let packet_bits = 1_448.0 * 8.0;
+    for (keys, bps, by) in [
+        ("", 20e6 * 1_448.0 / 1_500.0, "rate of link up"),
+        (", share = \"80 %\"", 2.0 * packet_bits / 4e-3, "grants of link up, 4 kB of whole packets in 4 ms"),
+        (
+            ", largest = \"7000 wire bytes\"",
+            4.0 * packet_bits / 4e-3,
+            "grants of link up, 7 kB of whole packets in 4 ms",
+        ),
+        (", sustained = \"9 Mbit/s\"", 9e6 * 1_448.0 / 1_500.0, "rate of link up"),
+    ] {
+        let grants = format!(", grants = {{ kind = \"docsis-2.0\", fragmentation = false{keys} }}");
+        let flow = &line("", &grants, UPLOAD).flows[0];
+        let [(bound, bound_by), (share, shared_by)] = limits(flow);
+        assert_eq!((bound_by, shared_by), (by, by));
+        assert!((share - bps).abs() < 1.0, "{share}, expected {bps}");
+        assert!(flow.goodput_bps <= bound && flow.goodput_bps > 0.97 * share, "{keys}: {flow:?}");
     }
 }
 
@@ -177,8 +214,16 @@ fn a_phase_without_a_line_says_so() {
                  { at = \"15 s\", rate = \"10 Mbit/s\" }";
     let ping = "[[traffic]]\nname = \"ping\"\nkind = \"ping\"\nstart = \"6 s\"\nstop = \"12 s\"\n";
     let run = line(&format!(", trace = {{ steps = [{steps}] }}"), "", &format!("{DOWNLOAD}{ping}"));
-    let said = &in_phase(&run, "during ping", "x").explanation;
+    let flow = in_phase(&run, "during ping", "x");
+    let said = &flow.explanation;
     assert!(said.ends_with("; link down carries nothing"), "{said}");
+    assert_eq!((flow.bound_bps, flow.bound_by.as_deref()), (None, Some("none: link down carries nothing")));
+    // The whole run has a bound unless the line never sends within it.
+    assert!(run.flows[0].limits.bound_bps.is_some());
+    let never = "{ at = \"0 s\", outage = true }, { at = \"1 h\", rate = \"10 Mbit/s\" }";
+    let run = line(&format!(", trace = {{ steps = [{never}] }}"), "", DOWNLOAD);
+    let limits = &run.flows[0].limits;
+    assert_eq!((limits.bound_bps, limits.bound_by.as_deref()), (None, Some("none: link down carries nothing")));
 }
 
 /// A full queue drains after the stop: nothing was retransmitted, and the FIN has no answer yet.

@@ -58,6 +58,10 @@ fn a_bucket_holds_what_its_rate_brings_between_two_grants() {
     assert_eq!(burst("kind = \"docsis-3.1\", sustained = \"5 Mbit/s\""), [3044]);
     assert_eq!(burst("kind = \"docsis-3.1\", sustained = \"50 Mbit/s\", peak = \"100 Mbit/s\""), [14_100, 26_600]);
     assert_eq!(burst("kind = \"5g-tdd\", sustained = \"100 Mbit/s\""), [32_850]);
+    // Whole bursts: 7 ms of 50 Mbit/s, 43 750 bytes. One packet is asked for at a time, and 2 ms.
+    let whole = "fragmentation = false, sustained = \"50 Mbit/s\"";
+    assert_eq!(burst(&format!("kind = \"docsis-2.0\", {whole}")), [45_350]);
+    assert_eq!(burst(&format!("kind = \"docsis-1.0\", {whole}")), [14_100]);
     assert_eq!(burst("kind = \"docsis-3.1\", sustained = \"50 Mbit/s\", burst = \"3044 wire bytes\""), [3044]);
 }
 
@@ -98,6 +102,22 @@ fn the_rate_is_that_of_a_transmission() {
     assert_eq!(up.hop.line.rate, Some(BitRate::from_kbit_per_s(23_200)));
     assert_eq!(up.hop.line.grants.as_ref().map(|grants| grants.rate), Some(BitRate::from_mbit_per_s(100)));
 }
+
+/// DOCSIS 1.1 and 2.0 may have fragmentation; a PON always cuts packets.
+#[test]
+fn whole_packets_where_the_technology_cuts_them_are_told() {
+    let told = |kind: &str| {
+        let text = format!(
+            "duration = \"1 s\"\n[access]\ndown = {{ rate = \"50 Mbit/s\" }}\nup = {{ rate = \"3 Mbit/s\", grants = \
+             {{ kind = \"{kind}\", outstanding = \"one\", fragmentation = false }} }}\n"
+        );
+        Scenario::parse("f", &text, &[]).unwrap_or_else(|report| panic!("{report}")).warnings().to_string()
+    };
+    let pon = told("pon");
+    assert!(pon.contains("access.up.grants.fragmentation: every station of \"pon\" cuts packets"), "{pon}");
+    assert_eq!((told("docsis-2.0"), told("docsis-1.0")), (String::new(), String::new()));
+}
+
 /// A request for one packet asks for no bytes, and requests that all collide bring no grant.
 #[test]
 fn keys_of_requests_without_effect_are_told() {

@@ -462,7 +462,15 @@ fn generators_that_cannot_be_are_refused() {
     assert!(error("trace = { generate = \"cell\" }").contains("needs the rate of the direction"));
     assert!(error("rate = \"1 Mbit/s\", trace = { generate = \"lte\" }").contains("dsl-retrain, starlink, cell"));
     let long = "rate = \"1 Mbit/s\", trace = { generate = \"starlink\", outage = \"15 s\" }";
-    assert!(error(long).contains("as long as the time between"));
+    let allowed = "`every` (15 s by default) is longer than `outage` (100 ms by default)";
+    assert!(
+        error(long)
+            .contains(&format!("trace.outage: an outage of 15 s in each 15 s leaves no time to send; {allowed}"))
+    );
+    let short = error("rate = \"1 Mbit/s\", trace = { generate = \"starlink\", every = \"50 ms\" }");
+    assert!(short.contains("trace.every: an outage of 100 ms in each 50 ms") && short.contains(allowed), "{short}");
+    let zero = error("trace = { steps = [{ at = \"0 s\", rate = \"0 Mbit/s\" }] }");
+    assert!(zero.contains("steps.0.rate: \"0 Mbit/s\" is zero") && zero.contains("hint: outage = true"), "{zero}");
     let dsl = "rate = \"1 Mbit/s\", trace = { generate = \"dsl-retrain\", outage_from = \"2 min\" }";
     assert!(error(dsl).contains("longer than outage_to"));
     let many = "rate = \"1 Mbit/s\", trace = { generate = \"cell\", hold = \"1 ms\", length = \"24 h\" }";

@@ -97,6 +97,8 @@ pub(crate) struct Monitor {
     pub(crate) delay_ns: Buckets,
     /// Queueing delay of pure ACKs.
     pub(crate) ack_delay_ns: Buckets,
+    /// Times from requests to the starts of their first grants.
+    pub(crate) granted_ns: Buckets,
     /// Queueing delays since the latest snapshot: of all packets, and of pure ACKs.
     pub(crate) since_snapshot: [Waits; 2],
     /// Queueing delays since the latest sample.
@@ -112,6 +114,7 @@ impl Monitor {
         Self {
             delay_ns: Buckets::default(),
             ack_delay_ns: Buckets::default(),
+            granted_ns: Buckets::default(),
             since_snapshot: [Waits::default(); 2],
             since_sample: Waits::default(),
             max_backlog_packets: 0,
@@ -182,5 +185,9 @@ impl line::Observer<Meta> for LineObserver<'_> {
         if let Some(capture) = &mut self.capture {
             capture.packet(start, self.link as usize, Passage::Transmitted, packet);
         }
+    }
+
+    fn granted(&mut self, waited: Duration) {
+        self.monitor.granted_ns.record(waited.as_ns());
     }
 }

@@ -14,8 +14,8 @@ use crate::network::route::PathId;
 use crate::simulation::state::Simulation;
 use lastmile_model::Link;
 use lastmile_model::outcome::{
-    Applications, Buckets, FlowOutcome, LinkOutcome, Loss, Outcome, ProbeOutcome, Series, Snapshot, StreamProgress,
-    TcpOutcome,
+    Applications, Buckets, FlowOutcome, GrantsOutcome, LinkOutcome, Loss, Outcome, ProbeOutcome, Series, Snapshot,
+    StreamProgress, TcpOutcome,
 };
 
 /// The outcome of a run.
@@ -325,7 +325,9 @@ fn links_of(specs: &[Link], states: Vec<LinkState>, end: Instant) -> Vec<LinkOut
 fn link(spec: &Link, state: LinkState, end: Instant) -> LinkOutcome {
     let mut counters = Vec::new();
     state.line.queue().counters(&mut |c| counters.push((c.path.to_owned(), c.kind, c.name, c.value)));
+    let grants = state.line.grants();
     LinkOutcome {
+        grants: grants.map(|counts| GrantsOutcome { counts: *counts, waited_ns: state.monitor.granted_ns }),
         stats: state.line.stats().clone(),
         wire_bits: state.line.bits_sent(end),
         cells: state.line.cells().map(lastmile_units::CellCount::as_u64),

@@ -2,12 +2,14 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use lastmile_scenario::trace::file::{Format, TimeUnit};
 use lastmile_units::{BitRate, Duration};
+
+use crate::failure::Failure;
 
 /// Show, convert or make a trace of a line's capacity over time
 ///
@@ -32,9 +34,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KEY=VALUE", requires = "generate")]
     pub(super) set: Vec<String>,
 
-    /// Link of a scenario: down or up of an access line, or a name
-    #[arg(long, value_name = "NAME", default_value = "down")]
-    pub(super) link: String,
+    /// Link of a scenario: down or up of an access line, or a name [default: down]
+    #[arg(long, value_name = "NAME")]
+    pub(super) link: Option<String>,
 
     /// Unit of the times in a packet-delivery trace [default: ms, if length and rate are usual then]
     #[arg(long)]
@@ -49,13 +51,13 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(super) delay: Option<Duration>,
 
-    /// Length of a generated trace, and of mahimahi's from steps that are played once
-    #[arg(long, value_name = "TIME", default_value = "10 min")]
-    pub(super) length: Duration,
+    /// Length of a generated trace, and of steps that are played once [default: 10 min]
+    #[arg(long, value_name = "TIME")]
+    pub(super) length: Option<Duration>,
 
-    /// Seed of a generated trace
-    #[arg(long, default_value_t = 1)]
-    pub(super) seed: u64,
+    /// Seed of a generated trace [default: 1]
+    #[arg(long)]
+    pub(super) seed: Option<u64>,
 
     #[command(flatten)]
     pub(super) measurement: Measurement,
@@ -84,13 +86,61 @@ pub(crate) struct Arguments {
 /// The part of a measurement.
 #[derive(Args)]
 pub(crate) struct Measurement {
-    /// Direction of a measurement
-    #[arg(long, default_value = "down")]
-    pub(super) direction: Direction,
+    /// Direction of a measurement [default: down]
+    #[arg(long)]
+    pub(super) direction: Option<Direction>,
 
     /// Phase of a measurement [default: that which loaded the direction alone]
     #[arg(long, value_name = "NAME")]
     pub(super) phase: Option<LoadedPhase>,
+}
+
+impl Arguments {
+    pub(super) fn length(&self) -> Duration {
+        self.length.unwrap_or(Duration::from_s(600))
+    }
+
+    /// Refuses the options that change nothing for this source.
+    pub(super) fn check(&self, source: Source) -> Result<(), Failure> {
+        let (part, file) = (&self.measurement, self.file.as_deref().unwrap_or(Path::new("--generate")));
+        let options: [(&str, bool, &[Source]); 8] = [
+            ("--rate", self.rate.is_some(), &[Source::Rule, Source::Trace]),
+            ("--delay", self.delay.is_some(), &[Source::Rule, Source::Trace, Source::Capture, Source::Measurement]),
+            ("--unit", self.unit.is_some(), &[Source::Trace]),
+            ("--seed", self.seed.is_some(), &[Source::Rule]),
+            ("--link", self.link.is_some(), &[Source::Scenario]),
+            ("--towards", self.towards.is_some(), &[Source::Capture]),
+            ("--direction", part.direction.is_some(), &[Source::Measurement]),
+            ("--phase", part.phase.is_some(), &[Source::Measurement]),
+        ];
+        let without_effect = options.iter().find(|(_, given, of)| *given && !of.contains(&source));
+        let Some((name, _, of)) = without_effect else { return Ok(()) };
+        let of: Vec<_> = of.iter().map(|source| source.words()).collect();
+        let message = format!("{}: {name} changes nothing; it is for {}", file.display(), of.join(", "));
+        Err(Failure::new(message))
+    }
+}
+
+/// What a trace is made of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    Rule,
+    Scenario,
+    Capture,
+    Measurement,
+    Trace,
+}
+
+impl Source {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Rule => "a generated trace",
+            Self::Scenario => "a scenario",
+            Self::Capture => "a capture",
+            Self::Measurement => "a measurement",
+            Self::Trace => "a trace in a file",
+        }
+    }
 }
 
 /// Rules of generated traces.

@@ -13,7 +13,7 @@ use lastmile_scenario::{Override, Scenario, capture};
 use lastmile_units::{Duration, Ratio};
 use serde_json::Value;
 
-use super::arguments::{Arguments, Rule};
+use super::arguments::{Arguments, Direction, Rule, Source};
 use super::measured;
 use crate::failure::Failure;
 
@@ -46,9 +46,10 @@ pub(super) fn make(arguments: &Arguments) -> Result<Made, Failure> {
     let base = Base { rate: arguments.rate, delay: arguments.delay.unwrap_or_default(), loss: Ratio::ZERO };
     let mut has = Has { delay: arguments.delay.is_some(), loss: false };
     if let Some(rule) = arguments.generate {
+        arguments.check(Source::Rule)?;
         has.delay |= matches!(rule, Rule::Starlink);
-        let length = Override::from_option("--length", "length", &format!("{:?}", arguments.length.to_string()));
-        let seed = Override::from_option("--seed", "seed", &arguments.seed.to_string());
+        let length = Override::from_option("--length", "length", &format!("{:?}", arguments.length().to_string()));
+        let seed = Override::from_option("--seed", "seed", &arguments.seed.unwrap_or(1).to_string());
         let set = arguments.set.iter().map(|pair| Override::set(pair));
         let overrides: Vec<_> = [length, seed].into_iter().chain(set).collect();
         let trace = trace::generate(rule.name(), base, &overrides).map_err(Failure::Report)?;
@@ -57,24 +58,30 @@ pub(super) fn make(arguments: &Arguments) -> Result<Made, Failure> {
     let path = arguments.file.as_deref().ok_or_else(|| Failure::new("no FILE and no --generate"))?;
     let named = |error: String| Failure::new(format_args!("{}: {error}", path.display()));
     if path.extension().is_some_and(|extension| extension == "toml") {
-        if arguments.rate.is_some() || arguments.delay.is_some() {
-            return Err(named("--rate and --delay: a scenario has those of its links".to_owned()));
+        arguments.check(Source::Scenario)?;
+        let made = of_scenario(path, arguments.link.as_deref().unwrap_or("down"))?;
+        if let Some(period) = made.trace.period().filter(|_| arguments.length.is_some()) {
+            let message = format!("--length changes nothing; this trace starts again after {period}");
+            return Err(named(message).hint("`length` or `repeat` of the trace in the scenario"));
         }
-        return of_scenario(path, &arguments.link);
+        return Ok(made);
     }
     let bytes = std::fs::read(path).map_err(|error| named(error.to_string()))?;
     if CAPTURES.iter().any(|magic| bytes.starts_with(magic)) {
+        arguments.check(Source::Capture)?;
         return of_capture(path, arguments, base.delay).map(|trace| Made::of((trace, has))).map_err(named);
     }
     let text = String::from_utf8(bytes).map_err(|_| named("neither text nor a capture".to_owned()))?;
     match serde_json::from_str::<Value>(&text) {
         Ok(document) if document.get("phases").is_some() => {
+            arguments.check(Source::Measurement)?;
             let part = &arguments.measurement;
-            let made = measured::trace(&document, part.direction, part.phase, base);
+            let made = measured::trace(&document, part.direction.unwrap_or(Direction::Down), part.phase, base);
             let (trace, source) = made.map_err(named)?;
             Ok(Made { trace, has, source: Some(source) })
         }
         _ => {
+            arguments.check(Source::Trace)?;
             let read = file::read(&text, base, None, arguments.unit.map(TimeUnit::from)).map_err(named)?;
             if has.delay && read.format == Format::Mahimahi {
                 return Err(named("--delay: packet-delivery traces have no delay".to_owned())

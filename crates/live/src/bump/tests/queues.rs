@@ -2,6 +2,7 @@
 
 use super::*;
 use lastmile_model::Passage;
+use lastmile_queueing::line::grants::{self, Asks, Outstanding, Requests, Slots};
 use lastmile_queueing::meter::{drain, tbf};
 use lastmile_queueing::sched::priority;
 use lastmile_queueing::spec::{Over, Problem};
@@ -133,6 +134,29 @@ fn waits_are_told_by_class_until_another_queue_is_put_in() {
     near(us(&told.class_waited[0]), &[]);
     near(us(&told.class_waited[1]), &[(500, 1)]);
     assert_eq!((told.overlimits, told.waited.len()), (4, 6));
+}
+
+/// 8 Mbit/s in slots of 1 ms. A packet of 500 bytes at 0.3 ms asks at 1 ms, and is granted 3 ms later.
+#[test]
+fn requests_and_grants_are_counted() {
+    let ms = Duration::from_ms;
+    let slots = Slots::new(ms(1), vec![grants::Span { start: Duration::ZERO, end: ms(1) }]).unwrap();
+    let requests = Requests {
+        every: ms(1),
+        contention: None,
+        piggyback: false,
+        response: ms(3),
+        asks: Asks::Packet,
+        outstanding: Outstanding::One,
+    };
+    let rate = BitRate::from_mbit_per_s(8);
+    let mut hop = hop("line", Some(rate), "ip", Duration::ZERO, 1_000);
+    hop.line.grants = Some(Box::new(grants::Config { requests: Some(requests), ..grants::Config::new(rate, slots) }));
+    let mut bump = bump(vec![hop]);
+    drive(&mut bump, &[(Instant::ZERO + Duration::from_us(300), packet(0, 500))], &[]);
+    let told = bump.reports().0.hops.remove(0).grants.expect("grants");
+    let expected = grants::Counts { requests: 1, grants: 1, granted: 500, ..grants::Counts::default() };
+    assert_eq!((told.counts, told.waited_ns.len(), told.waited_ns.max()), (expected, 1, 3_000_000));
 }
 
 /// Small packets do not wait for the drain, and pass the classes below it.

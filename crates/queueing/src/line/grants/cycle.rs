@@ -19,6 +19,8 @@ pub enum PerRequest {
     Packet,
     /// Bytes on the wire.
     Bytes(WireBytes),
+    /// Whole packets of at most these bytes on the wire; a part of a packet that exceeds them.
+    Burst(WireBytes),
 }
 
 /// A station with one request on the way.
@@ -38,9 +40,13 @@ impl Config {
         let brings = match (requests.asks, requests.outstanding) {
             (Asks::Packet, _) => PerRequest::Packet,
             (Asks::Backlog { most, first }, Outstanding::One) => {
-                let padded =
-                    most?.max(first.unwrap_or(WireBytes::ZERO)).as_u64().checked_next_multiple_of(self.unit.get());
-                PerRequest::Bytes(WireBytes::new(padded?))
+                let whole = self.whole_burst();
+                let most = match whole {
+                    Some(burst) => Some(burst).filter(|burst| *burst < u64::MAX)?,
+                    None => most?.max(first.unwrap_or(WireBytes::ZERO)).as_u64(),
+                };
+                let padded = WireBytes::new(most.checked_next_multiple_of(self.unit.get())?);
+                if whole.is_some() { PerRequest::Burst(padded) } else { PerRequest::Bytes(padded) }
             }
             (Asks::Backlog { .. }, Outstanding::Many) => return None,
         };
@@ -93,6 +99,16 @@ mod tests {
         let expected = Cycle { time: Duration::from_ms(4), brings: PerRequest::Bytes(WireBytes::new(3_008)) };
         assert_eq!(one.cycle(), Some(expected));
         assert_eq!(config(2, 2, asks(3_000), Outstanding::Many).cycle(), None);
+        // 3000 bytes of whole packets; without a limit what 1 of 2 ms brings, 1250 bytes.
+        let whole = |asks, usable_ms: u64| {
+            let span = Span { start: Duration::ZERO, end: Duration::from_ms(usable_ms) };
+            let slots = Slots::new(Duration::from_ms(2), vec![span]).expect("a slot");
+            let config = Config { slots, fragmentation: false, ..config(2, 2, asks, Outstanding::One) };
+            config.cycle().map(|cycle| cycle.brings)
+        };
+        assert_eq!(whole(asks(3_000), 2), Some(PerRequest::Burst(WireBytes::new(3_000))));
+        let any = Asks::Backlog { most: None, first: None };
+        assert_eq!((whole(any, 1), whole(any, 2)), (Some(PerRequest::Burst(WireBytes::new(1_250))), None));
         assert_eq!(config(2, 2, Asks::Backlog { most: None, first: None }, Outstanding::One).cycle(), None);
     }
 }

@@ -9,15 +9,24 @@ use super::slots::{Slots, Span};
 use super::{Config, Counts, LARGEST_PACKET, Proactive};
 
 /// The first usable span that ends after `at` and holds a byte from then on: its start, where sending
-/// may begin, its end, and the bytes between.
-fn room(slots: &Slots, rate: BitRate, at: Instant) -> (Span<Instant>, Instant, u64) {
+/// may begin, its end, and the bytes between. It extends over the spans that follow without a gap, until it has `want`
+/// bytes.
+fn room(slots: &Slots, rate: BitRate, at: Instant, want: u64) -> (Span<Instant>, Instant, u64) {
     let mut span = slots.ending_after(at);
     loop {
         let start = at.max(span.start);
-        match bytes_in(rate, span.end - start) {
+        let bytes = bytes_in(rate, span.end - start);
+        if bytes >= want.max(1) {
+            return (span, start, bytes);
+        }
+        let next = slots.ending_after(span.end);
+        if bytes < want && next.start == span.end {
+            span.end = next.end;
+        } else if bytes > 0 {
+            return (span, start, bytes);
+        } else {
             // `Config::check` has seen a span that holds a byte.
-            0 => span = slots.ending_after(span.end),
-            bytes => return (span, start, bytes),
+            span = next;
         }
     }
 }
@@ -31,11 +40,13 @@ pub(super) struct Window {
     pub(super) left: u64,
     /// The time up to which `left` is counted.
     passed: Instant,
+    /// True once the window is counted as a grant.
+    counted: bool,
 }
 
 impl Window {
     fn new(start: Instant, end: Instant, left: u64) -> Self {
-        Self { start, end, left, passed: start }
+        Self { start, end, left, passed: start, counted: false }
     }
 
     /// Lets the time until `at` pass and returns the bytes that pass with it.
@@ -68,6 +79,8 @@ enum Amount {
 
 #[derive(Clone, Copy, Debug)]
 struct Owed {
+    /// When the station asked; `None` once a grant has begun.
+    asked: Option<Instant>,
     /// Start of the first span in which it may be granted.
     from: Instant,
     amount: Amount,
@@ -120,10 +133,9 @@ struct Made {
 pub(super) struct HeadEnd {
     rate: BitRate,
     slots: Slots,
-    /// Bytes of the longest span.
-    longest: u64,
     unit: u64,
-    fragmentation: bool,
+    /// The largest burst that is granted whole; `None`: with fragmentation.
+    whole: Option<u64>,
     limits: Vec<Tokens>,
     owed: VecDeque<Owed>,
     owed_bytes: u64,
@@ -134,6 +146,8 @@ pub(super) struct HeadEnd {
     /// True if the size of that grant is the size of one packet.
     for_packet: bool,
     made: Option<Made>,
+    /// Times from requests to the starts of their first grants that nobody has taken.
+    waits: Vec<Duration>,
 }
 
 impl HeadEnd {
@@ -147,9 +161,8 @@ impl HeadEnd {
         Self {
             rate: config.rate,
             slots: config.slots.clone(),
-            longest: bytes_in(config.rate, config.slots.longest()),
             unit: config.unit.get(),
-            fragmentation: config.fragmentation,
+            whole: config.whole_burst(),
             limits: config.limits.iter().map(bucket).collect(),
             owed: VecDeque::new(),
             owed_bytes: 0,
@@ -157,16 +170,17 @@ impl HeadEnd {
             window: None,
             for_packet: false,
             made: None,
+            waits: Vec::new(),
         }
     }
 
-    /// A request arrives that may be granted from the first span at or after `from`; for one packet
+    /// A request of `asked` arrives that may be granted from the first span at least a `response` later; for one packet
     /// without `bytes`.
-    pub(super) fn ask(&mut self, from: Instant, bytes: Option<u64>) {
-        let from = self.slots.starting_from(from).start;
+    pub(super) fn ask(&mut self, asked: Instant, response: Duration, bytes: Option<u64>) {
+        let from = self.slots.starting_from(asked + response).start;
         self.owed_bytes += bytes.unwrap_or(0);
         let amount = bytes.map_or(Amount::Packet { begun: false }, Amount::Bytes);
-        self.owed.push_back(Owed { from, amount });
+        self.owed.push_back(Owed { asked: Some(asked), from, amount });
     }
 
     /// Bytes asked for that have neither been sent nor passed.
@@ -184,17 +198,40 @@ impl HeadEnd {
         loop {
             match &mut self.window {
                 Some(window) => {
+                    let begins = window.start <= at && !window.counted;
+                    window.counted |= begins;
                     let passed = window.pass(at, self.rate);
                     // A grant for a packet ends with the packet: slots that pass in it are not unused.
                     counts.unused += if self.for_packet { 0 } else { passed };
-                    if window.left > 0 {
-                        return Some(window.start.max(at));
+                    let next = (window.left > 0).then_some(window.start.max(at));
+                    let start = window.start;
+                    if begins {
+                        self.count(start, counts);
+                    }
+                    if next.is_some() {
+                        return next;
                     }
                     self.close();
                 }
                 None => self.grant(counts)?,
             }
         }
+    }
+
+    /// Counts the grant that begins at `start`, and the wait of its request for the first one.
+    fn count(&mut self, start: Instant, counts: &mut Counts) {
+        counts.grants += 1;
+        let Some(made) = &self.made else { return };
+        self.waits.extend(made.owed.asked.map(|asked| start.since(asked)));
+        // The rest of the request is granted later.
+        if let Some(first) = self.owed.front_mut().filter(|_| self.for_packet || !made.whole) {
+            first.asked = None;
+        }
+    }
+
+    /// The times from requests to the starts of their first grants since the last call.
+    pub(super) fn take_waits(&mut self) -> impl Iterator<Item = Duration> + '_ {
+        self.waits.drain(..)
     }
 
     /// The window in use at `at`.
@@ -306,23 +343,27 @@ impl HeadEnd {
     /// Makes the next window from the first request.
     fn grant(&mut self, counts: &mut Counts) -> Option<()> {
         let owed = *self.owed.front()?;
-        let Owed { from, amount } = owed;
+        let Owed { from, amount, .. } = owed;
         let want = match amount {
             Amount::Bytes(bytes) => bytes,
             Amount::Packet { .. } => LARGEST_PACKET.as_u64(),
         };
         let mut at = from.max(self.granted_until);
+        let (run, tokens_for) = match self.whole {
+            Some(largest) => (want.min(largest).next_multiple_of(self.unit), want.min(largest)),
+            None => (0, want.min(LARGEST_PACKET.as_u64())),
+        };
         loop {
-            let (span, start, left) = room(&self.slots, self.rate, at);
-            let ready = self.limits.iter().map(|bucket| bucket.ready(want.min(LARGEST_PACKET.as_u64()))).max();
+            let (span, start, left) = room(&self.slots, self.rate, at, run);
+            let ready = self.limits.iter().map(|bucket| bucket.ready(tokens_for)).max();
             if let Some(ready) = ready.filter(|ready| *ready > start) {
                 at = self.slots.starting_from(ready).start;
                 continue;
             }
             let tokens = self.limits.iter().map(|bucket| bucket.at(start)).min().unwrap_or(u64::MAX);
             let bytes = want.min(left).min(tokens);
-            // Without fragmentation a grant is split only where every span is too short for it.
-            if !self.fragmentation && left < want.min(self.longest) {
+            // Without fragmentation a request waits until its grant holds it whole.
+            if self.whole.is_some_and(|largest| left < want.min(largest)) {
                 at = span.end;
                 continue;
             }
@@ -401,14 +442,14 @@ impl Unasked {
     /// The first window that ends after `at`.
     fn next(&self, at: Instant) -> Window {
         let Some(grant) = self.grant else {
-            let (span, start, left) = room(&self.slots, self.rate, at);
+            let (span, start, left) = room(&self.slots, self.rate, at, 0);
             return Window::new(start, span.end, left);
         };
         let every = grant.every.as_ps();
         // A pattern may postpone a grant beyond the time of the next one.
         let mut number = (at.as_ps() / every).saturating_sub(1);
         loop {
-            let (_, start, room) = room(&self.slots, self.rate, Instant::from_ps(number * every));
+            let (_, start, room) = room(&self.slots, self.rate, Instant::from_ps(number * every), 0);
             let left = grant.bytes.as_u64().min(room);
             let end = start + self.rate.time_for(WireBytes::new(left));
             // A grant postponed into the window before it is part of that.

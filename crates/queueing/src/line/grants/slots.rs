@@ -77,6 +77,18 @@ impl Slots {
         self.usable.iter().map(|span| span.end - span.start).max().unwrap_or_default()
     }
 
+    /// The longest time without a gap; `None` where the whole of each slot is usable.
+    pub(super) fn longest_run(&self) -> Option<Duration> {
+        let (mut longest, mut run) = (Duration::ZERO, Duration::ZERO);
+        // Twice, since a run may go on where the pattern begins anew.
+        for span in self.usable.iter().chain(&*self.usable) {
+            run = if span.start.is_zero() { run + span.end } else { span.end - span.start };
+            longest = longest.max(run);
+            run = if span.end == self.length { run } else { Duration::ZERO };
+        }
+        (longest < self.round() * 2).then_some(longest)
+    }
+
     /// The first usable span that ends after `at`.
     pub(super) fn ending_after(&self, at: Instant) -> Span<Instant> {
         let length = self.length.as_ps();

@@ -2,13 +2,34 @@
 
 use lastmile_units::{BitRate, Duration, Instant, Serialiser, WireBytes};
 
-use super::capacity::bytes_in;
 use super::head_end::{HeadEnd, Unasked};
-use super::{Asks, Config, Contention, Counts, LARGEST_PACKET, Outstanding, Requests};
+use super::{Asks, Config, Contention, Counts, Outstanding, Requests};
 use crate::random::Stream;
 
 /// Attempts at a request before its back-off starts again; DOCSIS gives up the packet then.
 const MOST_ATTEMPTS: u8 = 16;
+
+/// Bytes on the wire that wait for grants.
+#[derive(Clone, Copy)]
+pub(in crate::line) struct Waiting {
+    /// All of them.
+    pub(in crate::line) bytes: u64,
+    /// Those of the packet that is sent next, if it has left the queue.
+    pub(in crate::line) next: u64,
+    /// The mean of the other packets.
+    pub(in crate::line) mean: u64,
+}
+
+impl Waiting {
+    /// The bytes of the first packets that are at most `most` together; `most` for a packet that exceeds it.
+    fn whole_packets(self, most: u64) -> u64 {
+        let packets = most.saturating_sub(self.next) / self.mean.max(1);
+        match self.next + packets * self.mean {
+            0 => most,
+            bytes => bytes.min(most),
+        }
+    }
+}
 
 /// The transmitter of a station that sends what was granted. Times only move forwards.
 pub(in crate::line) struct Station {
@@ -16,9 +37,8 @@ pub(in crate::line) struct Station {
     serialiser: Serialiser,
     head_end: HeadEnd,
     unasked: Option<Unasked>,
-    fragmentation: bool,
-    /// The largest grant; larger packets are cut.
-    largest: u64,
+    /// The largest grant; larger packets are cut. `None`: any packet may be cut.
+    whole: Option<u64>,
     /// When the station will use an opportunity.
     asks_at: Option<Instant>,
     /// When it last did, plus a picosecond: opportunities before are gone.
@@ -37,22 +57,17 @@ enum Source {
 
 impl Station {
     pub(in crate::line) fn new(config: &Config) -> Self {
-        let span = bytes_in(config.rate, config.slots.longest());
-        let asked = match &config.requests {
-            Some(Requests { asks: Asks::Backlog { most: Some(most), .. }, .. }) => Some(most.as_u64()),
-            Some(_) => None,
-            None => config.proactive.map(|grant| Unasked::new(config, Some(grant)).largest()),
-        };
-        // A grant waits for the tokens of such a packet, not of a larger one.
-        let bursts = config.limits.first().map(|_| LARGEST_PACKET.as_u64());
+        let whole = config.whole_burst().map(|burst| match &config.requests {
+            Some(_) => burst,
+            None => Unasked::new(config, config.proactive).largest(),
+        });
         let unasked = config.requests.is_none() || config.proactive.is_some();
         Self {
             requests: config.requests.clone(),
             serialiser: Serialiser::new(config.rate),
             head_end: HeadEnd::new(config),
             unasked: unasked.then(|| Unasked::new(config, config.proactive)),
-            fragmentation: config.fragmentation,
-            largest: asked.into_iter().chain(bursts).fold(span, u64::min),
+            whole,
             asks_at: None,
             next_opportunity: Instant::ZERO,
             attempts: 0,
@@ -65,14 +80,18 @@ impl Station {
         &self.counts
     }
 
+    /// The times from requests to the starts of their first grants since the last call.
+    pub(in crate::line) fn take_waits(&mut self) -> impl Iterator<Item = Duration> + '_ {
+        self.head_end.take_waits()
+    }
+
     /// The rate during a transmission.
     pub(in crate::line) fn rate(&self) -> BitRate {
         self.serialiser.rate()
     }
 
-    /// The next time from `at` on at which the station asks or may send, with `backlog` bytes to
-    /// send.
-    pub(in crate::line) fn due(&mut self, at: Instant, backlog: u64) -> Option<Instant> {
+    /// The next time from `at` on at which the station asks or may send, with `backlog` to send.
+    pub(in crate::line) fn due(&mut self, at: Instant, backlog: Waiting) -> Option<Instant> {
         let asked = self.head_end.window(at, &mut self.counts);
         let unasked = self.unasked.as_mut().map(|unasked| unasked.window(at));
         let asks = self.asks(at, backlog);
@@ -82,7 +101,7 @@ impl Station {
     }
 
     /// When the station asks for a part of `backlog`, if it has reason to.
-    fn asks(&mut self, at: Instant, backlog: u64) -> Option<Instant> {
+    fn asks(&mut self, at: Instant, backlog: Waiting) -> Option<Instant> {
         let requests = self.requests.as_ref()?;
         if self.asks_at.is_none() && self.amount(at, backlog, false).is_some() {
             let from = at.max(self.next_opportunity);
@@ -106,23 +125,27 @@ impl Station {
 
     /// The demand of a request at `at`: the part of `backlog` that is not asked for, or one packet
     /// (`Some(None)`). `None`: it may not ask or has nothing to ask for.
-    fn amount(&self, at: Instant, backlog: u64, piggyback: bool) -> Option<Option<u64>> {
+    fn amount(&self, at: Instant, backlog: Waiting, piggyback: bool) -> Option<Option<u64>> {
         let requests = self.requests.as_ref()?;
         let outstanding = self.head_end.outstanding(at);
         if requests.outstanding == Outstanding::One && outstanding {
             return None;
         }
         match requests.asks {
-            Asks::Packet => (backlog > 0 && self.head_end.asked() == 0 && !outstanding).then_some(None),
+            Asks::Packet => (backlog.bytes > 0 && self.head_end.asked() == 0 && !outstanding).then_some(None),
             Asks::Backlog { most, first } => {
                 let asked = self.head_end.asked();
-                let missing = backlog.saturating_sub(asked + self.carried(at));
+                let missing = backlog.bytes.saturating_sub(asked + self.carried(at));
                 let wanted = match first.filter(|_| !piggyback) {
                     // A scheduling request has no size, and is not repeated while it is pending.
                     Some(first) => (missing > 0 && asked == 0).then_some(first.as_u64()),
                     None => (missing > 0).then_some(missing),
                 };
-                Some(Some(wanted?.min(most.map_or(u64::MAX, WireBytes::as_u64))))
+                let most = match self.whole {
+                    Some(burst) => backlog.whole_packets(burst),
+                    None => most.map_or(u64::MAX, WireBytes::as_u64),
+                };
+                Some(Some(wanted?.min(most)))
             }
         }
     }
@@ -130,14 +153,14 @@ impl Station {
     /// Bytes that need no request since the proactive grant in use at `at` carries them. A requested grant in use comes
     /// first; without fragmentation a packet may not fit.
     fn carried(&self, at: Instant) -> u64 {
-        if !self.fragmentation || self.head_end.is_open(at) {
+        if self.whole.is_some() || self.head_end.is_open(at) {
             return 0;
         }
         self.unasked.as_ref().map_or(0, |unasked| unasked.left(at))
     }
 
     /// Uses the opportunity at `now`, if the station has waited for it. True if it has.
-    pub(in crate::line) fn ask(&mut self, now: Instant, backlog: u64) -> bool {
+    pub(in crate::line) fn ask(&mut self, now: Instant, backlog: Waiting) -> bool {
         if self.asks_at.is_none_or(|asks| asks > now) {
             return false;
         }
@@ -158,7 +181,7 @@ impl Station {
             return true;
         }
         self.attempts = 0;
-        self.head_end.ask(now + self.response(), amount);
+        self.head_end.ask(now, self.response(), amount);
         true
     }
 
@@ -167,13 +190,14 @@ impl Station {
     }
 
     /// Asks with data sent at `now` for a part of `backlog`.
-    pub(in crate::line) fn piggyback(&mut self, now: Instant, backlog: u64) {
+    pub(in crate::line) fn piggyback(&mut self, now: Instant, backlog: Waiting) {
         if !self.requests.as_ref().is_some_and(|requests| requests.piggyback) {
             return;
         }
         if let Some(amount) = self.amount(now, backlog, true) {
             self.counts.requests += 1;
-            self.head_end.ask(now + self.response(), amount);
+            self.counts.piggybacked += 1;
+            self.head_end.ask(now, self.response(), amount);
             self.asks_at = None;
         }
     }
@@ -206,7 +230,7 @@ impl Station {
             return Some(rest);
         }
         let for_packet = matches!(source, Source::Asked) && self.head_end.for_packet();
-        if self.fragmentation || rest > self.largest || for_packet {
+        if self.whole.is_none_or(|largest| rest > largest) || for_packet {
             return Some(left);
         }
         match source {

@@ -5,7 +5,9 @@ use core::num::NonZeroU64;
 
 use super::*;
 use crate::Tbf;
-use crate::line::grants::{Asks, Bucket, Config as Grants, Contention, Outstanding, Proactive, Requests, Slots, Span};
+use crate::line::grants::{
+    Asks, Bucket, Config as Grants, Contention, Counts, Outstanding, Proactive, Requests, Slots, Span,
+};
 use crate::meter::tbf;
 
 fn us(us: u64) -> Duration {
@@ -80,6 +82,23 @@ fn a_packet_waits_for_an_opportunity_and_its_grant() {
     assert_eq!(arrivals(&mut line), [9_500]);
 }
 
+/// The packet of 1500 bytes is asked for at 7 ms, and has grants from 10 and 11 ms on. The one of 500 is asked for with
+/// the second, and granted 3 ms later.
+#[test]
+fn grants_are_counted_and_requests_wait_for_their_first() {
+    let mut line = granted(asking(Requests { every: us(7_000), piggyback: true, ..requests() }));
+    let mut log = Log::default();
+    line.enqueue(at_us(300), packet(0, 1_500), &mut log);
+    line.transmit(at_us(8_000), &mut log);
+    line.enqueue(at_us(8_000), packet(1, 500), &mut log);
+    while let Some(due) = line.next_transmission() {
+        line.transmit(due, &mut log);
+    }
+    assert_eq!(log.granted, [us(3_000), us(3_000)]);
+    let expected = Counts { requests: 2, piggybacked: 1, grants: 3, granted: 2_000, ..Counts::default() };
+    assert_eq!(line.grants(), Some(&expected));
+}
+
 /// A response of 3.2 ms after 1 ms ends within the slot from 4 ms; the grant is the next slot.
 #[test]
 fn a_grant_begins_with_a_slot() {
@@ -144,14 +163,49 @@ fn a_scheduling_request_obtains_a_small_grant() {
     assert_eq!(arrivals(&mut line), [12_400]);
 }
 
-/// Two packets of 800 bytes are granted 1000 bytes from 4 ms on and 600 from 5 ms on. The second fits into neither,
-/// and is asked for again at 5 ms.
+/// Ten packets of 1500 bytes in slots of 2500: the grant of the whole burst extends over slots, and nothing is unused.
 #[test]
-fn without_fragmentation_a_packet_waits_for_a_grant_that_holds_it() {
-    let mut line = granted(Grants { fragmentation: false, ..asking(requests()) });
-    assert_eq!(run(&mut line, &[(300, 800), (300, 800)]), [(0, 4_000, 4_800), (1, 8_000, 8_800)]);
+fn without_fragmentation_a_grant_holds_the_whole_burst() {
+    let whole = Grants { fragmentation: false, ..asking(requests()) };
+    let mut line = granted(Grants { slots: slots(&[(0, 2_500)], 2_500), ..whole });
+    let sent = run(&mut line, &[(300, 1_500); 10]);
+    // Asked at 1 ms, and granted with the first slot from 4 ms on.
+    let expected: Vec<_> = (0..10).map(|packet| (packet, 5_000 + 1_500 * u64::from(packet))).collect();
+    assert_eq!(sent.iter().map(|(packet, start, _)| (*packet, *start)).collect::<Vec<_>>(), expected);
     let counts = *line.grants().unwrap();
-    assert_eq!((counts.requests, counts.granted, counts.unused), (2, 2_400, 800));
+    assert_eq!((counts.requests, counts.granted, counts.unused), (1, 15_000, 0));
+}
+
+/// Starts in us of packets of 1500, 1500, 1000 and 1000 bytes, requests, and unused bytes.
+fn whole_packets(grants: Grants) -> (Vec<u64>, u64, u64) {
+    let mut line = granted(Grants { fragmentation: false, ..grants });
+    let sent = run(&mut line, &[(300, 1_500), (300, 1_500), (300, 1_000), (300, 1_000)]);
+    let counts = *line.grants().unwrap();
+    (sent.iter().map(|(_, start, _)| *start).collect(), counts.requests, counts.unused)
+}
+
+/// At most 3200 bytes: two of four packets of 1250 bytes in the mean, so 2500 bytes. Of 5 to 7.5 ms the first packet
+/// uses 1500, and the second does not fit. Asked for at 7 ms, it goes from 10 ms on with one of the others, whose mean
+/// is 1000, and the last one, asked for after these, from 17.5 ms on.
+#[test]
+fn without_fragmentation_a_request_is_for_whole_packets() {
+    let most = Asks::Backlog { most: Some(WireBytes::new(3_200)), first: None };
+    let grants = Grants { slots: slots(&[(0, 2_500)], 2_500), ..asking(Requests { asks: most, ..requests() }) };
+    assert_eq!(whole_packets(grants), (vec![5_000, 10_000, 11_500, 17_500], 3, 1_000));
+}
+
+/// The first 2 of each 2.5 ms are usable: one packet a request. The rest of a slot is not granted.
+#[test]
+fn without_fragmentation_a_grant_ends_at_a_gap() {
+    let grants = Grants { slots: slots(&[(0, 2_000)], 2_500), ..asking(requests()) };
+    let mut line = granted(Grants { fragmentation: false, ..grants.clone() });
+    let sent = run(&mut line, &[(300, 1_500); 3]);
+    // Asked at 1, 6 and 11 ms.
+    assert_eq!(sent.iter().map(|(_, start, _)| *start).collect::<Vec<_>>(), [5_000, 10_000, 15_000]);
+    assert_eq!(line.grants().unwrap().unused, 0);
+    // 1750 bytes of three halves of a slot, the last of one pattern and the first two of the next.
+    let joined = Grants { slots: slots(&[(0, 500), (0, 500), (250, 500)], 500), ..grants };
+    assert_eq!(Grants { fragmentation: false, ..joined }.whole_burst(), Some(1_250));
 }
 
 #[test]
@@ -208,16 +262,16 @@ fn a_grant_that_is_not_used_passes() {
     assert_eq!(line.grants().unwrap().unused, 500);
 }
 
-/// A bucket of 2000 bytes that earns 100 bytes in a millisecond, and slots of 1000 bytes. After the first packet 1000
-/// bytes are left. A grant for more than a packet waits for 1600 tokens: until 10 ms, and 20 ms. The last one needs
-/// 1000, and has them at 24 ms. Each begins in the slot after that.
+/// A bucket of 2000 bytes that earns 100 bytes in a millisecond, and slots of 1000 bytes. A request asks for at most
+/// 1900 bytes, so for one packet, a slot after the grant before. After the second packet 400 bytes are left at 8 ms.
+/// There are 1000 for the third after 14 ms, and for the last one after 24 ms. Each begins in the slot after that.
 #[test]
 fn grants_conform_to_the_sustained_rate() {
     let limits = vec![Bucket { rate: BitRate::from_kbit_per_s(800), burst: WireBytes::new(2_000) }];
     let mut line = granted(Grants { limits, fragmentation: false, ..asking(requests()) });
     let sent = run(&mut line, &[(300, 1_000), (300, 1_000), (300, 1_000), (300, 1_000)]);
     let starts: Vec<u64> = sent.iter().map(|(_, start, _)| *start).collect();
-    assert_eq!(starts, [4_000, 11_000, 21_000, 25_000]);
+    assert_eq!(starts, [4_000, 8_000, 15_000, 25_000]);
 }
 
 /// A request for one packet, and slots of 5 ms: of 3000 bytes, the bucket lets 2000 go at 5 ms. There are tokens for a
@@ -415,7 +469,7 @@ prop_compose! {
 }
 
 /// Drives a line with wake-ups that are up to `late` us late, and at least as often as packets come.
-fn drive(grants: &Grants, packets: &[(u64, u16)], late: u64) -> (Vec<(u32, Instant, Instant)>, Line<Meta>) {
+fn drive(grants: &Grants, packets: &[(u64, u16)], late: u64) -> (Log, Line<Meta>) {
     let mut line = granted(grants.clone());
     let mut log = Log::default();
     let wake = |line: &mut Line<Meta>, log: &mut Log, until: Option<Instant>| {
@@ -434,7 +488,7 @@ fn drive(grants: &Grants, packets: &[(u64, u16)], late: u64) -> (Vec<(u32, Insta
         line.enqueue(at_us(*at), packet(number, *len), &mut log);
     }
     wake(&mut line, &mut log, None);
-    (log.transmitted, line)
+    (log, line)
 }
 
 proptest! {
@@ -448,12 +502,19 @@ proptest! {
     ) {
         let mut time = 0;
         let packets: Vec<(u64, u16)> = gaps.iter().map(|(gap, len)| { time += gap; (time, *len) }).collect();
-        let (sent, line) = drive(&grants, &packets, 0);
+        let (log, line) = drive(&grants, &packets, 0);
+        let sent = log.transmitted;
         prop_assert!(sent.iter().map(|(number, ..)| *number).eq(0..packets.len() as u32));
         let bytes: u64 = packets.iter().map(|(_, len)| u64::from(*len)).sum();
         prop_assert_eq!(line.stats().wire_bytes.as_u64(), bytes);
         let counts = *line.grants().unwrap();
         prop_assert!(bytes <= counts.granted - counts.unused + counts.unasked, "{counts:?}");
+        prop_assert!(counts.collisions + counts.piggybacked <= counts.requests, "{counts:?}");
+        let waits = log.granted.len() as u64;
+        prop_assert!(waits <= counts.grants && waits <= counts.requests - counts.collisions, "{counts:?}");
+        // No request is granted before the response.
+        let response = grants.requests.as_ref().map_or(Duration::ZERO, |requests| requests.response);
+        prop_assert!(log.granted.iter().all(|waited| *waited >= response));
 
         // The end of the last packet: no bucket allows more than its burst and its rate until then, and the padding
         // of a grant to a whole unit.
@@ -477,6 +538,6 @@ proptest! {
         prop_assert_eq!(arrivals.len(), packets.len());
 
         let (again, _) = drive(&grants, &packets, late);
-        prop_assert_eq!(sent, again);
+        prop_assert_eq!((sent, log.granted), (again.transmitted, again.granted));
     }
 }
