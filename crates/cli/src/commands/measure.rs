@@ -194,7 +194,10 @@ fn measure(host: &str, options: &Measured, key: &key::Secret, printer: &mut Prin
     if options.detecting.detect {
         let key = key.read()?;
         let mut client = Client::connect(host, options.port.unwrap_or(PORT), &key)?;
-        detect::loaded(&mut client, host, &options.detecting, &options.outputs, printer)?;
+        // A server whose sessions are all taken leaves the detection without another flow.
+        let (address, port) = (client.address().ip().to_string(), client.address().port());
+        let other = Client::connect(&address, port, &key).ok();
+        detect::loaded((&mut client, other), host, &options.detecting, &options.outputs, printer)?;
         return Ok(Exit::Done);
     }
     let stop = Arc::new(Stop::default());

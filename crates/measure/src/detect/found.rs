@@ -3,13 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::buffer::{Buffer, Limiter};
+use super::discipline::Discipline;
 use crate::report::Estimate;
 
 /// The findings about a line.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Detection {
-    /// Largest IP packet.
-    pub mtu_bytes: u16,
+    /// Largest IP packet; `None` where no echo showed it.
+    pub mtu_bytes: Option<u16>,
     /// Smallest round-trip time of a small packet over the idle line, in seconds.
     pub idle_rtt_s: Option<Estimate>,
     /// From the server to the client.
@@ -43,6 +44,9 @@ pub struct Side {
     pub limiter: Limiter,
     /// The buffer, where it filled.
     pub buffer: Option<Buffer>,
+    /// What the queue does beside its overflow; `None` where no slight overload showed it.
+    #[serde(default)]
+    pub discipline: Option<Discipline>,
     /// Share of packets lost without overload, where any was.
     pub loss_share: Option<Estimate>,
     /// Share of the way that traffic of others asked for, where any was seen. Rates are then

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use lastmile_linklayer::{Framing, LinkLayer, aal5, preset};
 use lastmile_units::ByteCount;
 
-use super::{Buffer, Candidate, Detection, ECHO_BYTES, Limiter, Side, Unit, Verdict};
+use super::{Buffer, Candidate, Detection, Discipline, ECHO_BYTES, Kind, Limiter, Side, Unit, Verdict};
 use crate::report::Estimate;
 
 /// The scenario of a line called `name`.
@@ -27,7 +27,10 @@ fn write(text: &mut String, detection: &Detection, name: &str) -> std::fmt::Resu
         writeln!(text, "# Not seen: {}.", comment(unseen))?;
     }
     writeln!(text, "\nname = {}\nduration = \"60 s\"\n\n[access]", quoted(name))?;
-    writeln!(text, "mtu = \"{} B\"", detection.mtu_bytes)?;
+    match detection.mtu_bytes {
+        Some(mtu) => writeln!(text, "mtu = \"{mtu} B\"")?,
+        None => writeln!(text, "# The MTU is not known: the default of the encapsulation stands.")?,
+    }
     writeln!(text, "# The delay of the whole path belongs to the line here.\nbackbone = {{ delay = \"0 ms\" }}")?;
     for (key, side) in [("down", &detection.down), ("up", &detection.up)] {
         writeln!(text, "\n[access.{key}]")?;
@@ -82,12 +85,14 @@ fn way(text: &mut String, detection: &Detection, side: &Side) -> std::fmt::Resul
         }
     }
     encapsulation(text, side, candidate)?;
-    let delay = one_way(detection);
-    writeln!(
-        text,
-        "delay = \"{} us\" # half of the idle round-trip time, less a small packet's time",
-        (delay * 1e6).round()
-    )?;
+    match one_way(detection) {
+        Some(delay) => writeln!(
+            text,
+            "delay = \"{} us\" # half of the idle round-trip time, less a small packet's time",
+            (delay * 1e6).round()
+        )?,
+        None => writeln!(text, "# The delay is not known: the default of 0 ms stands.")?,
+    }
     if let Some(loss) = side.loss_share {
         let percent = |share: f64| share * 100.0;
         writeln!(
@@ -157,9 +162,20 @@ fn queue(text: &mut String, side: &Side, candidate: Option<&Candidate>, rate: Es
         )?;
         writeln!(text, "# A full buffer delays by {:.1} to {:.1} ms.", wait_s.low * 1e3, wait_s.high * 1e3)?;
     } else {
-        writeln!(text, "# No buffer of a fixed size showed itself: a default.")?;
+        writeln!(text, "# No buffer of a fixed size showed itself: its limit is a default.")?;
     }
-    let inner = limit.map_or("{ kind = \"fifo\" }".to_owned(), |limit| format!("{{ limit = \"{limit}\" }}"));
+    let found = side.discipline.as_ref();
+    found.map_or(Ok(()), |found| discipline(text, found))?;
+    let inner = match (found.and_then(|found| found.kinds.first()), limit) {
+        (Some(Kind::Fifo) | None, None) => "{ kind = \"fifo\" }".to_owned(),
+        (Some(Kind::Fifo) | None, Some(limit)) => format!("{{ limit = \"{limit}\" }}"),
+        // Its limit is in packets.
+        (Some(Kind::Sfq), Some(_)) => {
+            let packets = side.buffer.as_ref().map_or(127.0, |buffer| buffer.packets.value);
+            format!("{{ kind = \"sfq\", limit = \"{packets:.0} packets\", depth = \"{packets:.0} packets\" }}")
+        }
+        (Some(kind), _) => format!("{{ kind = \"{}\" }}", kind.name()),
+    };
     let per_ip = rate.value / side.ip_bps.value;
     let wire = |bytes: Estimate| (bytes.value * per_ip).max(2_000.0).round();
     match side.limiter {
@@ -184,6 +200,22 @@ fn queue(text: &mut String, side: &Side, candidate: Option<&Candidate>, rate: Es
             )
         }
     }
+}
+
+/// What the queue does beside its overflow, and how it showed.
+fn discipline(text: &mut String, found: &Discipline) -> std::fmt::Result {
+    let names: Vec<&str> = found.kinds.iter().map(|kind| kind.name()).collect();
+    let names = match names[..] {
+        [] => "a law that is neither CoDel's nor PIE's: a default".to_owned(),
+        ["fq-codel"] => "fq-codel with its defaults, or CAKE, which waits do not distinguish".to_owned(),
+        [name] => format!("{name}, sure"),
+        [first, ..] => format!("not sure: {}; {first} stands here", names.join(" or ")),
+    };
+    let ms = |wait: Estimate| format!("{:.1} to {:.1} ms", wait.low.max(0.0) * 1e3, wait.high.max(0.0) * 1e3);
+    let wait = |wait: Option<Estimate>| wait.map_or("an unknown time".to_owned(), ms);
+    let (own, other) = (wait(found.own_wait_s), wait(found.other_wait_s));
+    writeln!(text, "# Queue: {names}.")?;
+    writeln!(text, "# A slight overload waited {own}, packets of another flow {other}.")
 }
 
 fn limit(buffer: &Buffer, candidate: Option<&Candidate>) -> String {
@@ -217,14 +249,14 @@ fn layer(candidate: &Candidate) -> Option<LinkLayer> {
 
 /// One-way delay without the time on the line of the echo itself, divided evenly: echoes show only
 /// the sum of both ways.
-fn one_way(detection: &Detection) -> f64 {
-    let Some(rtt) = detection.idle_rtt_s else { return 0.0 };
+fn one_way(detection: &Detection) -> Option<f64> {
+    let rtt = detection.idle_rtt_s?;
     let own = |side: &Side| {
         let link = side.encapsulation.candidates.first().and_then(layer);
         let wire = link.unwrap_or(preset::IP.link).on_wire(ByteCount::new(ECHO_BYTES));
         wire.bits() as f64 / side.gross_bps.unwrap_or(side.ip_bps).value
     };
-    ((rtt.value - own(&detection.down) - own(&detection.up)) / 2.0).max(0.0)
+    Some(((rtt.value - own(&detection.down) - own(&detection.up)) / 2.0).max(0.0))
 }
 
 fn bps(rate: f64) -> String {
@@ -289,6 +321,7 @@ mod tests {
             gross_bps: None,
             limiter: Limiter::Line,
             buffer: None,
+            discipline: None,
             loss_share: None,
             others_share: None,
         };

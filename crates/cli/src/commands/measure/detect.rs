@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use lastmile_measure::detect::idle::{self, Idle};
 use lastmile_measure::detect::{
-    self, Buffer, Detection, Encapsulation, Limiter, Options, Side, Unit, Verdict, scenario,
+    self, Buffer, Detection, Discipline, Encapsulation, Limiter, Options, Side, Unit, Verdict, scenario,
 };
 use lastmile_measure::own::{Client, EchoPath};
 use lastmile_results::{format, json};
@@ -66,16 +66,16 @@ impl Detecting {
     }
 }
 
-/// Loads the line and prints what it is.
+/// Loads the line and prints what it is. Echoes of the `other` session are another flow.
 pub(super) fn loaded(
-    client: &mut Client,
+    (client, other): (&mut Client, Option<Client>),
     host: &str,
     options: &Detecting,
     outputs: &Outputs,
     printer: &mut Printer,
 ) -> Result<()> {
     let bounds = bounds(client);
-    let mut path = client.path()?;
+    let mut path = client.path(other)?;
     let detection = detect::detect(&mut path, &bounds, &mut |step| printer.talk(step))?;
     let scenario = || scenario::scenario(&detection, &format!("The line to {host}"));
     let written = [
@@ -119,6 +119,7 @@ fn print(detection: &Detection, printer: &mut Printer) -> Result<()> {
         ("buffer", Align::Number),
         ("full for", Align::Number),
         ("limited by", Align::Name),
+        ("queue", Align::Name),
     ];
     let mut table = Table::new(names);
     for (name, side) in [("down", &detection.down), ("up", &detection.up)] {
@@ -134,14 +135,13 @@ fn print(detection: &Detection, printer: &mut Printer) -> Result<()> {
             format::or_dash(side.buffer, |buffer| capacity(&buffer)),
             format::or_dash(side.buffer, |buffer| format!("{:.0} ms", buffer.wait_s.value * 1e3)),
             limiter(side),
+            format::or_dash(side.discipline.as_ref(), queue),
         ]);
     }
     printer.table(&table)?;
-    let mut text = format!("\nMTU {} bytes", detection.mtu_bytes);
-    if let Some(rtt) = detection.idle_rtt_s {
-        text.push_str(&format!(", idle round trip {:.1} ms", rtt.value * 1e3));
-    }
-    text.push_str(&format!(", {:.0} s\n", detection.took_s));
+    let mtu = detection.mtu_bytes.map_or("not known".to_owned(), |mtu| format!("{mtu} bytes"));
+    let rtt = detection.idle_rtt_s.map_or("not known".to_owned(), |rtt| format!("{:.1} ms", rtt.value * 1e3));
+    let mut text = format!("\nMTU {mtu}, idle round trip {rtt}, {:.0} s\n", detection.took_s);
     for warning in &detection.warnings {
         text.push_str(&format!("warning: {warning}\n"));
     }
@@ -180,6 +180,16 @@ fn limiter(side: &Side) -> String {
         Limiter::Unknown => "not known".to_owned(),
         Limiter::Shaper { bucket_bytes, .. } => format!("shaper, bucket {:.0} kB", bucket_bytes.value / 1e3),
         Limiter::Policer { bucket_bytes } => format!("policer, bucket {:.0} kB", bucket_bytes.value / 1e3),
+    }
+}
+
+fn queue(found: &Discipline) -> String {
+    let names: Vec<&str> = found.kinds.iter().map(|kind| kind.name()).collect();
+    match names[..] {
+        [] => "controlled by another law".to_owned(),
+        ["fq-codel"] => "fq-codel or CAKE".to_owned(),
+        [name] => name.to_owned(),
+        _ => format!("not sure: {}", names.join(" or ")),
     }
 }
 
