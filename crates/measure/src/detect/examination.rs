@@ -38,14 +38,14 @@ impl Examination<'_> {
         let mut sustained = match rate::sustained(self.path, self.way, self.mtu, rate, (long_s, self.options.packets))?
         {
             Found::Rate(sustained) => sustained,
-            Found::Above(offered) => {
+            Found::Above(carried) => {
                 self.warnings.push(format!(
-                    "{}: all of {:.1} Mbit/s arrived; the line is faster: the queue of a scenario is a default, \
-                     and its latency under load not the line's",
+                    "{}: it carries at least {:.1} Mbit/s, and the senders cannot send enough more to fill it: the queue of \
+                     a scenario is a default, and its latency under load not the line's",
                     self.name,
-                    offered / 1e6
+                    carried / 1e6
                 ));
-                return Ok(unloaded(offered));
+                return Ok(unloaded(carried));
             }
         };
         let packet_s = sustained.packet_s;
@@ -282,10 +282,10 @@ fn no_buffer(name: &str, limiter: &Limiter) -> String {
     format!("{name}: {seen}: the queue of a scenario is a default, and its latency under load not the line's")
 }
 
-fn unloaded(offered: f64) -> Side {
+fn unloaded(carried: f64) -> Side {
     Side {
         encapsulation: Encapsulation { verdict: Verdict::Unloaded, candidates: Vec::new() },
-        ip_bps: Estimate { value: offered, low: offered, high: f64::MAX },
+        ip_bps: Estimate { value: carried, low: carried, high: f64::MAX },
         gross_bps: None,
         limiter: Limiter::Unknown,
         buffer: None,

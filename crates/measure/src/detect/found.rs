@@ -68,7 +68,7 @@ pub enum Verdict {
     Policer,
     /// No candidate explains the times.
     Misfit,
-    /// The line carries all that the senders can send.
+    /// The senders do not fill the line.
     Unloaded,
 }
 

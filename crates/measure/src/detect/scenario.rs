@@ -66,7 +66,7 @@ fn way(text: &mut String, detection: &Detection, side: &Side) -> std::fmt::Resul
     let interval = format!("# {} to {} {what}", bps(rate.low), bps(rate.high.min(1e12)));
     match side.limiter {
         Limiter::Line => writeln!(text, "rate = \"{}\" {interval}", bps(rate.value))?,
-        Limiter::Unknown => writeln!(text, "rate = \"{}\" # at least: all that was sent arrived", bps(rate.value))?,
+        Limiter::Unknown => writeln!(text, "rate = \"{}\" # at least: the senders did not fill the line", bps(rate.value))?,
         Limiter::Shaper { burst_bps, .. } => {
             let burst = burst_bps.map(|burst| burst.value * rate.value / side.ip_bps.value);
             let from = if burst.is_some() { "of a burst" } else { "unknown: twice what its shaper passes" };
