@@ -52,7 +52,8 @@ const ECHO_BYTES: u64 = 108;
 /// Length of packets where no echo shows the MTU: each path carries it (RFC 791).
 const SAFE_BYTES: u16 = 576;
 
-/// Detects what the line of `path` is. `tell` gets a sentence at each step.
+/// Detects what the line of `path` is. `tell` gets a sentence at each step. An error after the first steps ends the
+/// detection, and what was found stays: it is not complete then.
 ///
 /// # Errors
 /// The path cannot carry trains: [`idle::detect`] needs only echoes.
@@ -64,26 +65,36 @@ pub fn detect(path: &mut dyn Path, options: &Options, tell: &mut dyn FnMut(&str)
     let mtu = mtu_bytes.unwrap_or(SAFE_BYTES);
     let idle_rtt_s = match idle_rtt(path) {
         Ok(rtt) => rtt,
-        Err(error) => {
+        Err(error @ Error::Unsupported(_)) => {
             warnings.push(format!("the idle round-trip time is not known: {error}"));
             None
         }
+        Err(error) => return Err(error),
     };
     if mtu_bytes.is_none() {
         warnings.push(format!("the MTU is not known, since no echo showed it: trains have {mtu} bytes"));
     }
-    let mut sides = Vec::new();
+    let mut sides = [None, None];
     for (number, way) in [Way::Down, Way::Up].into_iter().enumerate() {
         let name = if way == Way::Down { "down" } else { "up" };
         let elapsed = path.elapsed().as_secs_f64() - start;
         // The second way has the time that the first leaves.
         let share = if number == 0 { (allowance - elapsed) / 2.0 } else { allowance - elapsed };
         let until_s = start + elapsed + share;
-        sides.push(Examination { path, way, name, mtu, options, until_s, warnings: &mut warnings, tell }.run()?);
+        let side = Examination { path, way, name, mtu, options, until_s, warnings: &mut warnings, tell }.run();
+        match side {
+            Ok(side) => sides[number] = Some(side),
+            Err(error @ Error::Unsupported(_)) if number == 0 => return Err(error),
+            Err(error) => {
+                warnings.push(format!("the detection ended in the examination of `{name}`: {error}"));
+                break;
+            }
+        }
     }
-    let (Some(up), Some(down)) = (sides.pop(), sides.pop()) else { unreachable!("two ways were examined") };
+    let [down, up] = sides;
     let (took_s, not_seen) = (path.elapsed().as_secs_f64() - start, vec![found::GRANTS.to_owned()]);
-    Ok(Detection { mtu_bytes, idle_rtt_s, down, up, took_s, warnings, not_seen })
+    let complete = up.is_some();
+    Ok(Detection { mtu_bytes, idle_rtt_s, down, up, took_s, warnings, not_seen, complete })
 }
 
 /// The smallest of 60 round-trip times; its interval reaches to the next ones.

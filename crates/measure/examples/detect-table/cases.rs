@@ -198,10 +198,9 @@ impl Case {
         let mut path = Simulated::new(self.down, self.up, ByteCount::new(u64::from(self.mtu)), true, seed)?;
         let options = Options::default();
         let detection = detect(&mut path, &options, &mut |_| {})?;
-        Ok([
-            self.row("down", &self.down, &detection.down, &detection),
-            self.row("up", &self.up, &detection.up, &detection),
-        ])
+        let ended = || Error::Unsupported(detection.warnings.join("; "));
+        let (down, up) = (detection.down.as_ref().ok_or_else(ended)?, detection.up.as_ref().ok_or_else(ended)?);
+        Ok([self.row("down", &self.down, down, &detection), self.row("up", &self.up, up, &detection)])
     }
 
     fn row(&self, way: &str, truth: &Side, found: &detect::Side, detection: &Detection) -> Row {

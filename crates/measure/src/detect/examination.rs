@@ -69,16 +69,17 @@ impl Examination<'_> {
             return Ok(side);
         }
         (self.tell)(&format!("{}: time per packet against size", self.name));
-        // The time for two more overloads, estimated from the first.
+        // The time for two more overloads, estimated from the first; the discipline may need that of the second.
         let wait_s = first.packets.map_or(0.0, |(count, _)| count * packet_s);
-        let fills = if wait_s > 0.0 { 2.0 * (3.2 * wait_s + 1.5) } else { 5.0 };
+        let fill = if wait_s > 0.0 { 3.2 * wait_s + 1.5 } else { 2.5 };
+        let fills = fill + fill.max(discipline::cost_s(packet_s));
         let disturbed = disturbance::LONGEST_S + disturbance::cost_s(&sustained, wait_s);
         let bounds = Bounds {
             sizes: (self.options.smallest(), self.mtu),
             packets_per_second: rate,
             packets: self.options.packets,
             sure: self.options.sure,
-            until_s: self.until_s - fills.min(30.0) - disturbed.min(20.0) - discipline::cost_s(packet_s),
+            until_s: self.until_s - fills.min(30.0) - disturbed.min(20.0),
         };
         let outcome = framing::search(self.path, self.way, packet_s, bounds)?;
         let candidates = candidates(&outcome, self.mtu, &sustained);
@@ -116,7 +117,7 @@ impl Examination<'_> {
         if size < self.mtu / 2 && !is_controlled && self.has_time(cost) {
             small = Some((size, self.fill(size, sustained, outcome.packet_s(size))?));
         }
-        if !is_controlled && self.has_time(cost) {
+        if !is_controlled && self.has_time(cost + discipline::cost_s(packet_s)) {
             let again = self.fill(self.mtu, sustained, packet_s)?;
             large.push(again);
         }

@@ -13,10 +13,10 @@ pub struct Detection {
     pub mtu_bytes: Option<u16>,
     /// Smallest round-trip time of a small packet over the idle line, in seconds.
     pub idle_rtt_s: Option<Estimate>,
-    /// From the server to the client.
-    pub down: Side,
-    /// From the client to the server.
-    pub up: Side,
+    /// From the server to the client; `None` where the detection ended before.
+    pub down: Option<Side>,
+    /// From the client to the server; `None` where the detection ended before.
+    pub up: Option<Side>,
     /// Time that the detection took, in seconds.
     pub took_s: f64,
     /// Steps that were not possible, and why, in sentences.
@@ -24,6 +24,14 @@ pub struct Detection {
     /// What no detection sees, in sentences.
     #[serde(default)]
     pub not_seen: Vec<String>,
+    /// Whether all steps ended: both ways are there.
+    #[serde(default = "is_complete")]
+    pub complete: bool,
+}
+
+/// Of files that do not say otherwise.
+fn is_complete() -> bool {
+    true
 }
 
 /// Trains record when packets arrive, not why: a wait for a grant is one that jitter could have caused.

@@ -8,16 +8,18 @@ use lastmile_units::ByteCount;
 use super::{Buffer, Candidate, Detection, Discipline, ECHO_BYTES, Kind, Limiter, Side, Unit, Verdict};
 use crate::report::Estimate;
 
-/// The scenario of a line called `name`.
+/// The scenario of a line called `name`; `None` where the detection ended before both ways were examined: no default
+/// stands for the rate of a line.
 #[must_use]
-pub fn scenario(detection: &Detection, name: &str) -> String {
+pub fn scenario(detection: &Detection, name: &str) -> Option<String> {
+    let ways = (detection.down.as_ref()?, detection.up.as_ref()?);
     let mut text = String::new();
     // Writing to a string cannot fail.
-    let _ = write(&mut text, detection, name);
-    text
+    let _ = write(&mut text, detection, ways, name);
+    Some(text)
 }
 
-fn write(text: &mut String, detection: &Detection, name: &str) -> std::fmt::Result {
+fn write(text: &mut String, detection: &Detection, ways: (&Side, &Side), name: &str) -> std::fmt::Result {
     writeln!(text, "# A line as `lastmile measure --detect` found it, in {:.0} s.", detection.took_s)?;
     writeln!(text, "# Comments state the 95 % interval of each value.")?;
     for warning in &detection.warnings {
@@ -32,9 +34,9 @@ fn write(text: &mut String, detection: &Detection, name: &str) -> std::fmt::Resu
         None => writeln!(text, "# The MTU is not known: the default of the encapsulation stands.")?,
     }
     writeln!(text, "# The delay of the whole path belongs to the line here.\nbackbone = {{ delay = \"0 ms\" }}")?;
-    for (key, side) in [("down", &detection.down), ("up", &detection.up)] {
+    for (key, side) in [("down", ways.0), ("up", ways.1)] {
         writeln!(text, "\n[access.{key}]")?;
-        way(text, detection, side)?;
+        way(text, side, one_way(detection.idle_rtt_s, ways))?;
     }
     text.push_str(TRAFFIC);
     Ok(())
@@ -59,14 +61,16 @@ kind = "ping"
 interval = "100 ms"
 "#;
 
-fn way(text: &mut String, detection: &Detection, side: &Side) -> std::fmt::Result {
+fn way(text: &mut String, side: &Side, delay: Option<f64>) -> std::fmt::Result {
     let candidate = side.encapsulation.candidates.first();
     let rate = side.gross_bps.filter(|_| candidate.is_some()).unwrap_or(side.ip_bps);
     let what = if candidate.is_some() && side.gross_bps.is_some() { "on the wire" } else { "of IP packets" };
     let interval = format!("# {} to {} {what}", bps(rate.low), bps(rate.high.min(1e12)));
     match side.limiter {
         Limiter::Line => writeln!(text, "rate = \"{}\" {interval}", bps(rate.value))?,
-        Limiter::Unknown => writeln!(text, "rate = \"{}\" # at least: the senders did not fill the line", bps(rate.value))?,
+        Limiter::Unknown => {
+            writeln!(text, "rate = \"{}\" # at least: the senders did not fill the line", bps(rate.value))?
+        }
         Limiter::Shaper { burst_bps, .. } => {
             let burst = burst_bps.map(|burst| burst.value * rate.value / side.ip_bps.value);
             let from = if burst.is_some() { "of a burst" } else { "unknown: twice what its shaper passes" };
@@ -85,7 +89,7 @@ fn way(text: &mut String, detection: &Detection, side: &Side) -> std::fmt::Resul
         }
     }
     encapsulation(text, side, candidate)?;
-    match one_way(detection) {
+    match delay {
         Some(delay) => writeln!(
             text,
             "delay = \"{} us\" # half of the idle round-trip time, less a small packet's time",
@@ -249,14 +253,14 @@ fn layer(candidate: &Candidate) -> Option<LinkLayer> {
 
 /// One-way delay without the time on the line of the echo itself, divided evenly: echoes show only
 /// the sum of both ways.
-fn one_way(detection: &Detection) -> Option<f64> {
-    let rtt = detection.idle_rtt_s?;
+fn one_way(idle_rtt_s: Option<Estimate>, (down, up): (&Side, &Side)) -> Option<f64> {
+    let rtt = idle_rtt_s?;
     let own = |side: &Side| {
         let link = side.encapsulation.candidates.first().and_then(layer);
         let wire = link.unwrap_or(preset::IP.link).on_wire(ByteCount::new(ECHO_BYTES));
         wire.bits() as f64 / side.gross_bps.unwrap_or(side.ip_bps).value
     };
-    Some(((rtt.value - own(&detection.down) - own(&detection.up)) / 2.0).max(0.0))
+    Some(((rtt.value - own(down) - own(up)) / 2.0).max(0.0))
 }
 
 fn bps(rate: f64) -> String {

@@ -16,6 +16,7 @@ use lastmile_units::ByteCount;
 
 use crate::clock;
 use crate::error::Error;
+use crate::load::Stop;
 use crate::probe::exchange::passing;
 use crate::train::{Departure, Echo, Passage, Path, Way};
 
@@ -41,9 +42,10 @@ pub struct OwnPath<'a> {
     begin: Instant,
     /// Number of the next request.
     pub(crate) next: u32,
-    echoes: SizedEchoes,
+    echoes: SizedEchoes<'a>,
     /// The UDP of another session, which is another flow, and the session.
-    other: Option<(SizedEchoes, Client)>,
+    other: Option<(SizedEchoes<'a>, Client)>,
+    stop: &'a Stop,
 }
 
 /// Arrivals of downstream trains.
@@ -55,23 +57,23 @@ struct Arrivals {
 
 impl Client {
     /// Packet trains of this session. Echoes beside a train are of the `other` session: queues that share a line among
-    /// flows tell them from the train by their port.
+    /// flows tell them from the train by their port. Trains and echoes end with [`Error::Stopped`] at a `stop`.
     ///
     /// # Errors
     /// UDP is blocked.
-    pub fn path(&mut self, other: Option<Client>) -> Result<OwnPath<'_>, Error> {
-        OwnPath::new(self, other)
+    pub fn path<'a>(&'a mut self, other: Option<Client>, stop: &'a Stop) -> Result<OwnPath<'a>, Error> {
+        OwnPath::new(self, other, stop)
     }
 }
 
 impl<'a> OwnPath<'a> {
-    fn new(client: &'a mut Client, other: Option<Client>) -> Result<Self, Error> {
+    fn new(client: &'a mut Client, other: Option<Client>, stop: &'a Stop) -> Result<Self, Error> {
         let address = client.address;
         let blocked = || Error::Unsupported(format!("trains need UDP, which does not reach {address}"));
         let socket = Arc::clone(client.socket.as_ref().ok_or_else(blocked)?);
-        let echoes = SizedEchoes::of(client).ok_or_else(blocked)?;
-        let other = other.and_then(|other| Some((SizedEchoes::of(&other)?, other)));
-        Ok(Self { client, socket, begin: Instant::now(), next: 0, echoes, other })
+        let echoes = SizedEchoes::of(client, stop).ok_or_else(blocked)?;
+        let other = other.and_then(|other| Some((SizedEchoes::of(&other, stop)?, other)));
+        Ok(Self { client, socket, begin: Instant::now(), next: 0, echoes, other, stop })
     }
 
     fn train(&self, way: Way, packets: &[Departure]) -> Result<Train, Error> {
@@ -111,15 +113,19 @@ impl<'a> OwnPath<'a> {
     /// Sends an upstream train, and returns the departures in ns after its start.
     fn send(&self, number: u32, train: &Train) -> Vec<u64> {
         let mut buffer = data::block(65_536);
-        pace::send(train.packets(), |index, len, sent_ns| {
-            let datagram = &mut buffer[..usize::from(len)];
-            Datagram::Train { train: number, index, sent_ns }
-                .write(self.client.session, &mut datagram[..LEAST_TRAIN])
-                .then_some(())?;
-            // A full queue on the way out loses it, as one further on would.
-            let _ = self.socket.send(datagram);
-            Some(())
-        })
+        pace::send(
+            train.packets(),
+            || self.stop.is_requested(),
+            |index, len, sent_ns| {
+                let datagram = &mut buffer[..usize::from(len)];
+                Datagram::Train { train: number, index, sent_ns }
+                    .write(self.client.session, &mut datagram[..LEAST_TRAIN])
+                    .then_some(())?;
+                // A full queue on the way out loses it, as one further on would.
+                let _ = self.socket.send(datagram);
+                Some(())
+            },
+        )
     }
 
     /// The records of the server.
@@ -133,6 +139,7 @@ impl<'a> OwnPath<'a> {
 
 impl Path for OwnPath<'_> {
     fn trains(&mut self, trains: &[(Way, &[Departure])]) -> Result<Vec<Vec<Passage>>, Error> {
+        self.stop.check()?;
         let requested: Vec<Train> =
             trains.iter().map(|(way, packets)| self.train(*way, packets)).collect::<Result<_, _>>()?;
         let number = self.next;
@@ -159,11 +166,13 @@ impl Path for OwnPath<'_> {
             let up = numbered.iter().filter(|(_, train)| train.way == Way::Up);
             let sending: Vec<_> = up.map(|(number, train)| scope.spawn(move || this.send(*number, train))).collect();
             let sent: Vec<Vec<u64>> = sending.into_iter().map(|thread| thread.join().unwrap_or_default()).collect();
-            wait_for_arrivals(&arrivals, length);
+            wait_for_arrivals(&arrivals, length, this.stop);
             over.store(true, Ordering::Relaxed);
             (sent, receiving.join().unwrap_or(Ok(())))
         });
         receiving?;
+        // The session ends, and with it the trains of the server.
+        self.stop.check()?;
         let records = self.records(length)?;
         let arrivals = arrivals.into_inner().unwrap_or_else(PoisonError::into_inner);
         let (mut sent, mut arrived) = (sent.into_iter(), arrivals.trains.into_iter());
@@ -244,14 +253,14 @@ impl Path for EchoPath {
 }
 
 /// Waits until all downstream packets have arrived, or none comes any more.
-fn wait_for_arrivals(arrivals: &Mutex<Arrivals>, length: Duration) {
+fn wait_for_arrivals(arrivals: &Mutex<Arrivals>, length: Duration, stop: &Stop) {
     let end = Instant::now() + length;
     loop {
         let (whole, latest) = {
             let arrivals = arrivals.lock().unwrap_or_else(PoisonError::into_inner);
             (arrivals.trains.iter().all(|(_, _, packets)| packets.iter().all(Option::is_some)), arrivals.latest)
         };
-        if whole || (Instant::now() > end && latest.max(end).elapsed() > SILENCE) {
+        if whole || stop.is_requested() || (Instant::now() > end && latest.max(end).elapsed() > SILENCE) {
             return;
         }
         thread::sleep(Duration::from_millis(5));
@@ -325,7 +334,8 @@ mod tests {
             };
             let (mut first, second) = (client(address), client(address));
             assert_ne!(first.session(), second.session());
-            let mut path = first.path(Some(second)).unwrap();
+            let stop = Stop::default();
+            let mut path = first.path(Some(second), &stop).unwrap();
             assert_eq!(path.mtu().unwrap(), Some(ByteCount::new(1500)));
             let echoes = path.echoes(&packets(20, 108)).unwrap();
             assert!(echoes.iter().filter(|echo| echo.round_trip.is_some()).count() > 15, "{echoes:?}");
@@ -336,7 +346,13 @@ mod tests {
             let arrived = passages.iter().filter(|passage| passage.arrived.is_some()).count();
             assert!(arrived > 45 && echoes.iter().filter(|echo| echo.round_trip.is_some()).count() > 15);
             drop(path);
-            assert!(first.path(None).unwrap().beside(Way::Up, &packets(5, 100), &packets(5, 108)).unwrap().is_none());
+            let mut alone = first.path(None, &stop).unwrap();
+            assert!(alone.beside(Way::Up, &packets(5, 100), &packets(5, 108)).unwrap().is_none());
+            stop.request();
+            let train = packets(5, 100);
+            assert!(matches!(alone.trains(&[(Way::Up, &train[..])]), Err(Error::Stopped)));
+            assert!(matches!(alone.echoes(&packets(5, 108)), Err(Error::Stopped)));
+            assert!(matches!(alone.mtu(), Err(Error::Stopped)));
         });
     }
 }

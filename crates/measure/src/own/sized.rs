@@ -12,6 +12,7 @@ use rustix::net::sockopt;
 
 use crate::clock;
 use crate::error::Error;
+use crate::load::Stop;
 use crate::probe::exchange;
 use crate::train::{Departure, Echo};
 
@@ -30,21 +31,28 @@ const LARGEST: u64 = 1472;
 
 /// The UDP of a session.
 #[derive(Debug)]
-pub(super) struct SizedEchoes {
+pub(super) struct SizedEchoes<'a> {
     socket: Arc<UdpSocket>,
     session: Hex<8>,
     /// Bytes of an IP packet before its UDP payload.
     headers: u64,
     /// Number of the next request.
     next: u64,
+    stop: &'a Stop,
 }
 
-impl SizedEchoes {
+impl<'a> SizedEchoes<'a> {
     /// `None` where UDP is blocked.
-    pub(super) fn of(client: &Client) -> Option<Self> {
+    pub(super) fn of(client: &Client, stop: &'a Stop) -> Option<Self> {
         let headers = if client.address.is_ipv6() { 48 } else { 28 };
         // Numbers of the session's probes begin at zero.
-        Some(Self { socket: Arc::clone(client.socket.as_ref()?), session: client.session, headers, next: 1 << 32 })
+        Some(Self {
+            socket: Arc::clone(client.socket.as_ref()?),
+            session: client.session,
+            headers,
+            next: 1 << 32,
+            stop,
+        })
     }
 
     /// Bytes of an IP packet before its UDP payload.
@@ -91,6 +99,7 @@ impl SizedEchoes {
 
     /// Takes an answer, if one comes by `until_ns`.
     fn receive(&self, first: u64, echoes: &mut [Echo], until_ns: u64) -> Result<(), Error> {
+        self.stop.check()?;
         let left = Duration::from_nanos(until_ns.saturating_sub(clock::now_ns()));
         let limit = left.clamp(Duration::from_micros(1), Duration::from_millis(20));
         let mut buffer = [0; 2048];

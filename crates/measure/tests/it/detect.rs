@@ -148,11 +148,12 @@ fn a_device_that_looks_away_widens_the_interval_of_a_buffer_and_moves_it_little(
     for (seed, stalls_us) in draws {
         let side = fast(Some(Duration::from_us(stalls_us)));
         let Detection { down, .. } = detected(side, truth(25_000_000, "docsis", 206_000), seed);
-        let bytes = down.buffer.expect("a buffer").bytes;
+        let bytes = down.unwrap().buffer.expect("a buffer").bytes;
         assert!(bytes.low <= 206_000.0 && 206_000.0 <= bytes.high, "{stalls_us} us: {bytes:?}");
         assert!((bytes.value / 206_000.0 - 1.0).abs() < 0.1, "{stalls_us} us: {bytes:?}");
     }
-    let steady = detected(fast(None), truth(25_000_000, "docsis", 206_000), 1).down.buffer.expect("a buffer").bytes;
+    let steady =
+        detected(fast(None), truth(25_000_000, "docsis", 206_000), 1).down.unwrap().buffer.expect("a buffer").bytes;
     assert!(steady.high - steady.low < 4_500.0, "{steady:?}");
 }
 
@@ -218,9 +219,9 @@ fn a_path_without_echoes_leaves_open_what_they_show() {
     let mut path = Mute(Simulated::new(side, side, ByteCount::new(1500), true, 3).unwrap());
     let found = detect(&mut path, &Options::default(), &mut |_| {}).unwrap();
     assert_eq!((found.mtu_bytes, found.idle_rtt_s), (None, None));
-    let discipline = found.down.discipline.as_ref().unwrap();
+    let discipline = found.down.as_ref().unwrap().discipline.as_ref().unwrap();
     assert_eq!((&discipline.kinds, discipline.other_wait_s), (&vec![Kind::Codel, Kind::FqCodel], None));
-    let ip = found.down.ip_bps;
+    let ip = found.down.as_ref().unwrap().ip_bps;
     // 18 bytes of DOCSIS around each of 576.
     assert!((ip.value / (10e6 * 576.0 / 594.0) - 1.0).abs() < 1e-3, "{ip:?}");
     let warned = |text: &str| found.warnings.iter().any(|warning| warning.contains(text));
@@ -250,7 +251,7 @@ fn the_scenario_has_the_kind_of_the_queue() {
     let (text, _) = parsed(&found);
     assert!(text.contains("\nqueue = { kind = \"pie\" }\n") && text.contains("\nqueue = { kind = \"codel\" }\n"));
     // RFC 8289, section 4.3: CoDel keeps a standing queue at its target of 5 ms; a packet takes 1.2 ms.
-    let codel = found.up.discipline.unwrap();
+    let codel = found.up.unwrap().discipline.unwrap();
     let (own, other) = (codel.own_wait_s.unwrap(), codel.other_wait_s.unwrap());
     assert!((0.004..0.0075).contains(&own.value) && other.high > own.value / 2.0, "{own:?} {other:?}");
 }
@@ -262,8 +263,16 @@ fn a_rate_that_falls_once_is_no_shaper() {
     let mut path = Late { path, late: true };
     let detection = detect(&mut path, &Options::default(), &mut |_| {}).unwrap();
     assert!(!path.late, "no long overload");
-    assert!(matches!(detection.down.limiter, Limiter::Line), "{:?}", detection.down.limiter);
-    assert!(matches!(detection.up.limiter, Limiter::Line), "{:?}", detection.up.limiter);
+    assert!(
+        matches!(detection.down.as_ref().unwrap().limiter, Limiter::Line),
+        "{:?}",
+        detection.down.as_ref().unwrap().limiter
+    );
+    assert!(
+        matches!(detection.up.as_ref().unwrap().limiter, Limiter::Line),
+        "{:?}",
+        detection.up.as_ref().unwrap().limiter
+    );
 }
 
 /// More than the senders can send: no name, and a lower bound.
@@ -271,8 +280,8 @@ fn a_rate_that_falls_once_is_no_shaper() {
 fn a_line_faster_than_its_senders_is_not_named() {
     let fast = truth(2_000_000_000, "ethernet", 206_000);
     let detection = detected(fast, fast, 1);
-    assert_eq!(detection.down.encapsulation.verdict, Verdict::Unloaded);
-    assert!(detection.down.ip_bps.value > 600e6, "{:?}", detection.down.ip_bps);
+    assert_eq!(detection.down.as_ref().unwrap().encapsulation.verdict, Verdict::Unloaded);
+    assert!(detection.down.as_ref().unwrap().ip_bps.value > 600e6, "{:?}", detection.down.as_ref().unwrap().ip_bps);
 }
 
 /// 1000 packets of 1500 bytes a second are 12 Mbit/s, and the line has 11.5: too little more to fill it, and not the rate
@@ -283,9 +292,13 @@ fn a_line_a_little_slower_than_its_senders_has_at_least_what_arrived() {
     let mut path = Simulated::new(line, line, ByteCount::new(1500), true, 1).unwrap();
     let options = Options { packets_per_second: 1_000, ..Options::default() };
     let found = detect(&mut path, &options, &mut |_| {}).unwrap();
-    assert_eq!(found.up.encapsulation.verdict, Verdict::Unloaded);
+    assert_eq!(found.up.as_ref().unwrap().encapsulation.verdict, Verdict::Unloaded);
     // Of 150 arrivals with 5 ms of jitter, three standard errors are 0.8 %.
-    assert!((11.3e6..11.502e6).contains(&found.up.ip_bps.low), "{:?}", found.up.ip_bps);
+    assert!(
+        (11.3e6..11.502e6).contains(&found.up.as_ref().unwrap().ip_bps.low),
+        "{:?}",
+        found.up.as_ref().unwrap().ip_bps
+    );
     assert!(found.warnings.iter().any(|warning| warning.starts_with("up: it carries at least 11.")));
 }
 
@@ -297,8 +310,53 @@ fn a_path_without_a_server_says_so() {
     assert!(error.to_string().contains("no server of lastmile"), "{error}");
 }
 
+/// A path whose server vanishes after some trains.
+struct Vanishing {
+    path: Simulated,
+    trains: u32,
+}
+
+impl Path for Vanishing {
+    fn trains(&mut self, trains: &[(Way, &[Departure])]) -> Result<Vec<Vec<Passage>>, Error> {
+        self.trains = self.trains.checked_sub(1).ok_or(Error::Stopped)?;
+        self.path.trains(trains)
+    }
+
+    fn echoes(&mut self, requests: &[Departure]) -> Result<Vec<Echo>, Error> {
+        self.path.echoes(requests)
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.path.elapsed()
+    }
+
+    fn mtu(&mut self) -> Result<Option<ByteCount>, Error> {
+        self.path.mtu()
+    }
+}
+
+/// Steps that have ended stay, with the reason for the end, and no default stands for a way that was not examined.
+#[test]
+fn a_detection_that_ends_early_keeps_what_it_found() {
+    let side = truth(20_000_000, "docsis", 64_000);
+    let path = || Simulated::new(side, side, ByteCount::new(1500), true, 3).unwrap();
+    let mut whole = Vanishing { path: path(), trains: u32::MAX };
+    let all = detect(&mut whole, &Options::default(), &mut |_| {}).unwrap();
+    assert!(all.complete && all.down.is_some() && all.up.is_some());
+    let sent = u32::MAX - whole.trains;
+    for (trains, down, name) in [(1, false, "down"), (sent - 1, true, "up")] {
+        let found = detect(&mut Vanishing { path: path(), trains }, &Options::default(), &mut |_| {}).unwrap();
+        assert_eq!((found.complete, found.down.is_some(), found.up.is_some()), (false, down, false), "{trains}");
+        assert_eq!(found.down, if down { all.down.clone() } else { None });
+        assert_eq!((found.mtu_bytes, found.idle_rtt_s), (Some(1500), all.idle_rtt_s));
+        let reason = format!("the detection ended in the examination of `{name}`: it was stopped");
+        assert_eq!(found.warnings.last(), Some(&reason));
+        assert_eq!(scenario::scenario(&found, "line"), None);
+    }
+}
+
 fn parsed(detection: &Detection) -> (String, Scenario) {
-    let text = scenario::scenario(detection, "A \"line\"\\");
+    let text = scenario::scenario(detection, "A \"line\"\\").unwrap();
     let scenario = Scenario::parse("detected.toml", &text, &[]).unwrap_or_else(|report| panic!("{report}\n{text}"));
     assert!(scenario.warnings().is_empty(), "{}\n{text}", scenario.warnings());
     (text, scenario)

@@ -7,6 +7,7 @@ use lastmile_measure::detect::idle::{self, Idle};
 use lastmile_measure::detect::{
     self, Buffer, Detection, Discipline, Encapsulation, Limiter, Options, Side, Unit, Verdict, scenario,
 };
+use lastmile_measure::load::Stop;
 use lastmile_measure::own::{Client, EchoPath};
 use lastmile_results::{format, json};
 use lastmile_text::table::{Kind as Align, Table};
@@ -66,27 +67,33 @@ impl Detecting {
     }
 }
 
-/// Loads the line and prints what it is. Echoes of the `other` session are another flow.
+/// Loads the line and prints what it is, and whether all of it was examined. Echoes of the `other` session are another
+/// flow.
 pub(super) fn loaded(
     (client, other): (&mut Client, Option<Client>),
+    stop: &Stop,
     host: &str,
     options: &Detecting,
     outputs: &Outputs,
     printer: &mut Printer,
-) -> Result<()> {
+) -> Result<bool> {
     let bounds = bounds(client);
-    let mut path = client.path(other)?;
+    let mut path = client.path(other, stop)?;
     let detection = detect::detect(&mut path, &bounds, &mut |step| printer.talk(step))?;
-    let scenario = || scenario::scenario(&detection, &format!("The line to {host}"));
+    let scenario = scenario::scenario(&detection, &format!("The line to {host}"));
+    if options.scenario.is_some() && scenario.is_none() {
+        printer.talk("no scenario is written: a way of the line was not examined to the end");
+    }
     let written = [
-        options.scenario.as_ref().map(|path| file(path, scenario().as_bytes())),
+        options.scenario.as_ref().zip(scenario).map(|(path, text)| file(path, text.as_bytes())),
         outputs.json_file().map(|path| file(path, json::pretty(&detection).as_bytes())),
     ];
     let printed = match outputs.prints_json() {
         true => printer.json(&detection).map_err(Failure::from),
         false => print(&detection, printer),
     };
-    outcome(written, printed, printer)
+    outcome(written, printed, printer)?;
+    Ok(detection.complete)
 }
 
 /// The limits that the server grants, in packets of 1500 bytes. IPv6 headers take 20 bytes more.
@@ -123,6 +130,7 @@ fn print(detection: &Detection, printer: &mut Printer) -> Result<()> {
     ];
     let mut table = Table::new(names);
     for (name, side) in [("down", &detection.down), ("up", &detection.up)] {
+        let Some(side) = side else { continue };
         let rate = side.gross_bps.unwrap_or(side.ip_bps);
         table.row([
             name.to_owned(),
