@@ -45,9 +45,7 @@ pub use found::{Blocks, Candidate, Detection, Encapsulation, Side, Verdict};
 pub use options::Options;
 
 use examination::Examination;
-
-/// Length of echoes as IP packets: the least of lastmile's protocol over IPv6.
-const ECHO_BYTES: u64 = 108;
+use train::ECHO_BYTES;
 
 /// Length of packets where no echo shows the MTU: each path carries it (RFC 791).
 const SAFE_BYTES: u16 = 576;

@@ -45,6 +45,9 @@ pub struct Echo {
     pub round_trip: Option<Duration>,
 }
 
+/// The packets of a train, and the echoes of another flow beside it.
+pub type Beside = (Vec<Passage>, Vec<Echo>);
+
 /// A path that carries trains and echo requests. A real one is a server at the other end; tests
 /// simulate one.
 pub trait Path {
@@ -59,12 +62,7 @@ pub trait Path {
     ///
     /// # Errors
     /// As [`Path::trains`].
-    fn beside(
-        &mut self,
-        way: Way,
-        train: &[Departure],
-        requests: &[Departure],
-    ) -> Result<Option<(Vec<Passage>, Vec<Echo>)>, Error> {
+    fn beside(&mut self, way: Way, train: &[Departure], requests: &[Departure]) -> Result<Option<Beside>, Error> {
         let _ = (way, train, requests);
         Ok(None)
     }

@@ -17,7 +17,7 @@ use lastmile_queueing::{
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, Ratio, WireBytes};
 
 use lastmile_measure::Error;
-use lastmile_measure::train::{Departure, Echo, Passage, Path, Way};
+use lastmile_measure::train::{Beside, Departure, Echo, Passage, Path, Way};
 
 /// Most packets of all trains of a request, as the server's limit is.
 const MOST_PACKETS: usize = 1 << 16;
@@ -354,12 +354,7 @@ impl Path for Simulated {
         Ok(all)
     }
 
-    fn beside(
-        &mut self,
-        way: Way,
-        train: &[Departure],
-        requests: &[Departure],
-    ) -> Result<Option<(Vec<Passage>, Vec<Echo>)>, Error> {
+    fn beside(&mut self, way: Way, train: &[Departure], requests: &[Departure]) -> Result<Option<Beside>, Error> {
         self.has_server()?;
         let start = self.now;
         let mut there = self.at(train, 0);

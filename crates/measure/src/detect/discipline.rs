@@ -11,7 +11,7 @@ use lastmile_analysis::quantiles::median as middle;
 use serde::{Deserialize, Serialize};
 
 use super::rate::Sustained;
-use super::train::{Plan, Seen, span};
+use super::train::{ECHO_BYTES, Plan, Seen, span};
 use crate::error::Error;
 use crate::report::Estimate;
 use crate::statistics::median;
@@ -46,8 +46,8 @@ const EARLY: f64 = 0.8;
 const FALLEN: f64 = 0.75;
 /// Least wait that a law brings down: above CoDel's target.
 const LEAST_S: f64 = 0.006;
-/// Targets of CoDel and PIE with their tolerance, and the time of a packet from which on neither these nor times between
-/// drops, which are whole packets, distinguish the two.
+/// Targets of CoDel and PIE with their tolerance, and the time of a packet from which on neither these nor times
+/// between drops, which are whole packets, distinguish the two.
 const CODEL_S: f64 = 0.010;
 const PIE_S: core::ops::Range<f64> = 0.005..0.025;
 const SLOW_S: f64 = 0.008;
@@ -156,8 +156,8 @@ fn standing_s(packet_s: f64) -> f64 {
     STANDING_S.max(STANDING_PACKETS * packet_s)
 }
 
-/// The discipline of the queue. `full_s` is the delay of a full buffer, where an overload filled it, `loss` the share of
-/// packets lost without overload, and `most` the packets of a train.
+/// The discipline of the queue. `full_s` is the delay of a full buffer, where an overload filled it, `loss` the share
+/// of packets lost without overload, and `most` the packets of a train.
 pub(super) fn discipline(
     path: &mut dyn Path,
     way: Way,
@@ -185,7 +185,7 @@ pub(super) fn discipline(
     (0..count).for_each(|_| plan.packet(size, interval));
     let every = ECHO_S.max(5.0 * packet_s);
     let echoes = (plan.length_s() / every) as usize;
-    let request = |i: usize| Departure { at: span(i as f64 * every), ip_len: ByteCount::new(super::ECHO_BYTES) };
+    let request = |i: usize| Departure { at: span(i as f64 * every), ip_len: ByteCount::new(ECHO_BYTES) };
     let (seen, echoes) = plan.send_beside(path, way, &(0..echoes).map(request).collect::<Vec<_>>())?;
     Ok(judge(&seen, (before + 1, start), echoes.as_deref(), packet_s, (full_s, loss)))
 }
@@ -314,8 +314,8 @@ fn kinds(law: Law, fair: Option<bool>) -> Vec<Kind> {
 mod tests {
     use super::*;
 
-    /// RFC 8289, section 5.3: the n-th time between drops is `interval / sqrt(n)`. Of 20 of them, the tenth of 19 changes
-    /// is the median: `ln(sqrt(11 / 10))`.
+    /// RFC 8289, section 5.3: the n-th time between drops is `interval / sqrt(n)`. Of 20 of them, the tenth of 19
+    /// changes is the median: `ln(sqrt(11 / 10))`.
     #[test]
     fn drops_of_codel_change_their_distance_slowly() {
         let mut at = 0.0;

@@ -40,8 +40,8 @@ impl Examination<'_> {
             Found::Rate(sustained) => sustained,
             Found::Above(carried) => {
                 self.warnings.push(format!(
-                    "{}: it carries at least {:.1} Mbit/s, and the senders cannot send enough more to fill it: the queue of \
-                     a scenario is a default, and its latency under load not the line's",
+                    "{}: it carries at least {:.1} Mbit/s, and the senders cannot send enough more to fill it: \
+                     the queue of a scenario is a default, and its latency under load not the line's",
                     self.name,
                     carried / 1e6
                 ));

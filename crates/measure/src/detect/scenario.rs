@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use lastmile_linklayer::{Framing, LinkLayer, aal5, preset};
 use lastmile_units::ByteCount;
 
-use super::{Buffer, Candidate, Detection, Discipline, ECHO_BYTES, Kind, Limiter, Side, Unit, Verdict};
+use super::train::ECHO_BYTES;
+use super::{Buffer, Candidate, Detection, Discipline, Kind, Limiter, Side, Unit, Verdict};
 use crate::report::Estimate;
 
 /// The scenario of a line called `name`; `None` where the detection ended before both ways were examined: no default
@@ -69,7 +70,7 @@ fn way(text: &mut String, side: &Side, delay: Option<f64>) -> std::fmt::Result {
     match side.limiter {
         Limiter::Line => writeln!(text, "rate = \"{}\" {interval}", bps(rate.value))?,
         Limiter::Unknown => {
-            writeln!(text, "rate = \"{}\" # at least: the senders did not fill the line", bps(rate.value))?
+            writeln!(text, "rate = \"{}\" # at least: the senders did not fill the line", bps(rate.value))?;
         }
         Limiter::Shaper { burst_bps, .. } => {
             let burst = burst_bps.map(|burst| burst.value * rate.value / side.ip_bps.value);

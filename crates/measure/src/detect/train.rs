@@ -7,6 +7,9 @@ use crate::error::Error;
 use crate::statistics::correlation_time;
 use crate::train::{Departure, Echo, Passage, Path, Way};
 
+/// Length of echoes as IP packets: the least of lastmile's protocol over IPv6.
+pub(super) const ECHO_BYTES: u64 = 108;
+
 /// A packet as it was seen, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Seen {

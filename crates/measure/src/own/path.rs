@@ -18,7 +18,7 @@ use crate::clock;
 use crate::error::Error;
 use crate::load::Stop;
 use crate::probe::exchange::passing;
-use crate::train::{Departure, Echo, Passage, Path, Way};
+use crate::train::{Beside, Departure, Echo, Passage, Path, Way};
 
 use super::control::PATIENCE;
 use super::sized::SizedEchoes;
@@ -189,12 +189,7 @@ impl Path for OwnPath<'_> {
         .collect()
     }
 
-    fn beside(
-        &mut self,
-        way: Way,
-        train: &[Departure],
-        requests: &[Departure],
-    ) -> Result<Option<(Vec<Passage>, Vec<Echo>)>, Error> {
+    fn beside(&mut self, way: Way, train: &[Departure], requests: &[Departure]) -> Result<Option<Beside>, Error> {
         let Some((mut echoes, other)) = self.other.take() else { return Ok(None) };
         let (passages, echoed) = thread::scope(|scope| {
             let echoing = scope.spawn(|| echoes.echoes(requests));

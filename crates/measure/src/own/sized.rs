@@ -60,8 +60,8 @@ impl<'a> SizedEchoes<'a> {
         self.headers
     }
 
-    /// Sends echo requests, and returns their round trips without the server's time. A request too long for the device is
-    /// one without an answer, and one too short for the protocol has its least length.
+    /// Sends echo requests, and returns their round trips without the server's time. A request too long for the device
+    /// is one without an answer, and one too short for the protocol has its least length.
     pub(super) fn echoes(&mut self, requests: &[Departure]) -> Result<Vec<Echo>, Error> {
         let echoes = self.exchange(requests, PATIENCE)?;
         if !requests.is_empty() && echoes.iter().all(|echo| echo.round_trip.is_none()) {
@@ -117,8 +117,8 @@ impl<'a> SizedEchoes<'a> {
         Ok(())
     }
 
-    /// The largest packet without fragmentation: echo requests of half the remaining lengths (RFC 8899), so that routers
-    /// that drop long packets without a message are found. `None` where no request is answered.
+    /// The largest packet without fragmentation: echo requests of half the remaining lengths (RFC 8899), so that
+    /// routers that drop long packets without a message are found. `None` where no request is answered.
     pub(super) fn mtu(&mut self) -> Result<Option<ByteCount>, Error> {
         let is_v6 = self.headers == 48;
         let known = if is_v6 { sockopt::ipv6_mtu(&self.socket) } else { sockopt::ip_mtu(&self.socket) };

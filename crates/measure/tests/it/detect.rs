@@ -234,7 +234,8 @@ fn a_path_without_echoes_leaves_open_what_they_show() {
     assert!(text.contains("# Queue: not sure: codel or fq-codel; codel stands here."), "{text}");
 }
 
-/// FQ-CoDel, SFQ and PIE in the scenario: its queue is the kind, and the limit of a fair queue that drops is in packets.
+/// FQ-CoDel, SFQ and PIE in the scenario: its queue is the kind, and the limit of a fair queue that drops is in
+/// packets.
 #[test]
 fn the_scenario_has_the_kind_of_the_queue() {
     let queued = |queue, buffer| Truth { queue, buffer, ..truth(10_000_000, "docsis", 0) };
@@ -284,8 +285,8 @@ fn a_line_faster_than_its_senders_is_not_named() {
     assert!(detection.down.as_ref().unwrap().ip_bps.value > 600e6, "{:?}", detection.down.as_ref().unwrap().ip_bps);
 }
 
-/// 1000 packets of 1500 bytes a second are 12 Mbit/s, and the line has 11.5: too little more to fill it, and not the rate
-/// of the line.
+/// 1000 packets of 1500 bytes a second are 12 Mbit/s, and the line has 11.5: too little more to fill it, and not the
+/// rate of the line.
 #[test]
 fn a_line_a_little_slower_than_its_senders_has_at_least_what_arrived() {
     let line = truth(11_500_000, "ip", 206_000);
