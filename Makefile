@@ -72,7 +72,7 @@ bench: ## Measure events, packets and cells per second, relative to the speed of
 	$(CARGO) run --release --locked --package lastmile-bench
 
 .PHONY: detect-table
-detect-table: ## Compare detection with the truth on 124 simulated lines: names, rates and buffers
+detect-table: ## Compare detection with the truth on 140 simulated lines: names, rates, buffers and queues
 	$(CARGO) run --release --locked --package lastmile-measure --example detect-table
 
 .PHONY: detect-emulated

@@ -7,6 +7,7 @@
 //! | time per packet against size, until one class of laws is left | `framing`, `posterior`, `hypothesis` |
 //! | overloads with a second size: what the buffer counts | `buffer` |
 //! | a light train and a heavy one: loss on the wire, traffic of others | `disturbance` |
+//! | a slight overload with echoes of another flow: FIFO, CoDel, PIE, fair turns | `discipline` |
 //!
 //! [`idle`] needs no server at the other end: it reads cells off the round-trip times of echoes, as
 //! the ATM overhead detector does. [`scenario`] writes what was found as a scenario file.
@@ -22,6 +23,7 @@ use crate::report::Estimate;
 use crate::train::{Departure, Path, Way};
 
 mod buffer;
+mod discipline;
 mod disturbance;
 mod estimate;
 mod examination;
@@ -37,42 +39,60 @@ pub mod scenario;
 mod train;
 
 pub use buffer::{Buffer, Limiter, Unit};
+pub use discipline::{Discipline, Kind};
 
 pub use found::{Blocks, Candidate, Detection, Encapsulation, Side, Verdict};
 pub use options::Options;
 
 use examination::Examination;
+use train::ECHO_BYTES;
 
-/// Length of the echoes that measure the idle round-trip time, as IP packets.
-const ECHO_BYTES: u64 = 64;
-/// Detects what the line of `path` is. `tell` gets a sentence at each step.
+/// Length of packets where no echo shows the MTU: each path carries it (RFC 791).
+const SAFE_BYTES: u16 = 576;
+
+/// Detects what the line of `path` is. `tell` gets a sentence at each step. An error after the first steps ends the
+/// detection, and what was found stays: it is not complete then.
 ///
 /// # Errors
 /// The path cannot carry trains: [`idle::detect`] needs only echoes.
 pub fn detect(path: &mut dyn Path, options: &Options, tell: &mut dyn FnMut(&str)) -> Result<Detection, Error> {
     let start = path.elapsed().as_secs_f64();
     let allowance = options.allowance.as_secs_f64();
-    let mtu = u16::try_from(path.mtu()?.as_u64()).unwrap_or(u16::MAX).min(9_000);
     let mut warnings = Vec::new();
+    let mtu_bytes = path.mtu()?.map(|mtu| u16::try_from(mtu.as_u64()).unwrap_or(u16::MAX).min(9_000));
+    let mtu = mtu_bytes.unwrap_or(SAFE_BYTES);
     let idle_rtt_s = match idle_rtt(path) {
         Ok(rtt) => rtt,
-        Err(error) => {
-            warnings.push(format!("no echoes: {error}"));
+        Err(error @ Error::Unsupported(_)) => {
+            warnings.push(format!("the idle round-trip time is not known: {error}"));
             None
         }
+        Err(error) => return Err(error),
     };
-    let mut sides = Vec::new();
+    if mtu_bytes.is_none() {
+        warnings.push(format!("the MTU is not known, since no echo showed it: trains have {mtu} bytes"));
+    }
+    let mut sides = [None, None];
     for (number, way) in [Way::Down, Way::Up].into_iter().enumerate() {
         let name = if way == Way::Down { "down" } else { "up" };
         let elapsed = path.elapsed().as_secs_f64() - start;
         // The second way has the time that the first leaves.
         let share = if number == 0 { (allowance - elapsed) / 2.0 } else { allowance - elapsed };
         let until_s = start + elapsed + share;
-        sides.push(Examination { path, way, name, mtu, options, until_s, warnings: &mut warnings, tell }.run()?);
+        let side = Examination { path, way, name, mtu, options, until_s, warnings: &mut warnings, tell }.run();
+        match side {
+            Ok(side) => sides[number] = Some(side),
+            Err(error @ Error::Unsupported(_)) if number == 0 => return Err(error),
+            Err(error) => {
+                warnings.push(format!("the detection ended in the examination of `{name}`: {error}"));
+                break;
+            }
+        }
     }
-    let (Some(up), Some(down)) = (sides.pop(), sides.pop()) else { unreachable!("two ways were examined") };
+    let [down, up] = sides;
     let (took_s, not_seen) = (path.elapsed().as_secs_f64() - start, vec![found::GRANTS.to_owned()]);
-    Ok(Detection { mtu_bytes: mtu, idle_rtt_s, down, up, took_s, warnings, not_seen })
+    let complete = up.is_some();
+    Ok(Detection { mtu_bytes, idle_rtt_s, down, up, took_s, warnings, not_seen, complete })
 }
 
 /// The smallest of 60 round-trip times; its interval reaches to the next ones.

@@ -27,6 +27,9 @@ pub enum Error {
         /// Its reason.
         reason: String,
     },
+    /// The user ended the measurement.
+    #[error("it was stopped")]
+    Stopped,
     /// The measurement is not possible over this kind of path or server.
     #[error("{0}")]
     Unsupported(String),

@@ -115,6 +115,11 @@ impl Stop {
         self.0.store(true, Ordering::Relaxed);
     }
 
+    /// An error once the end was asked for.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.is_requested() { Err(Error::Stopped) } else { Ok(()) }
+    }
+
     /// Whether the end was asked for. Loads and probes look at least every 50 ms.
     pub fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)

@@ -7,7 +7,8 @@
 //! | `control` | the control connection of a session |
 //! | `filling` | the streams of a load |
 //! | `echo` | UDP echo requests with one-way delays |
-//! | `path` | packet trains and echo requests of any size |
+//! | `path` | packet trains |
+//! | `sized` | UDP echo requests of any size |
 
 mod control;
 pub(crate) mod data;
@@ -16,6 +17,7 @@ mod filling;
 pub mod key;
 pub(crate) mod pace;
 mod path;
+mod sized;
 pub mod wire;
 
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
@@ -24,6 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lastmile_live::sys::stamped;
+use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 
 use crate::clock;
 use crate::error::Error;
@@ -173,6 +176,12 @@ impl Client {
         let socket = UdpSocket::bind(any).map_err(Error::io(what()))?;
         socket.connect(self.address).map_err(Error::io(what()))?;
         stamped::enable(socket.as_fd()).map_err(Error::io(what()))?;
+        // No router and no device cuts a datagram.
+        let whole = match self.address {
+            SocketAddr::V4(_) => sockopt::set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE),
+            SocketAddr::V6(_) => sockopt::set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::PROBE),
+        };
+        whole.map_err(|error| Error::io(what())(error.into()))?;
         let _ = socket2::SockRef::from(&socket).set_recv_buffer_size(4 << 20);
         socket.set_read_timeout(Some(HELLO_INTERVAL)).map_err(Error::io(what()))?;
         let nonce = crate::serve::random()?;

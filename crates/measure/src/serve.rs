@@ -164,4 +164,4 @@ pub(crate) fn hostile(input: &[u8]) {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -45,6 +45,9 @@ pub struct Echo {
     pub round_trip: Option<Duration>,
 }
 
+/// The packets of a train, and the echoes of another flow beside it.
+pub type Beside = (Vec<Passage>, Vec<Echo>);
+
 /// A path that carries trains and echo requests. A real one is a server at the other end; tests
 /// simulate one.
 pub trait Path {
@@ -55,6 +58,15 @@ pub trait Path {
     /// The path cannot carry trains (no server of our own at the end), or the server vanished.
     fn trains(&mut self, trains: &[(Way, &[Departure])]) -> Result<Vec<Vec<Passage>>, Error>;
 
+    /// Sends a train, and echo requests of another flow beside it. `None` where the path has no second flow.
+    ///
+    /// # Errors
+    /// As [`Path::trains`].
+    fn beside(&mut self, way: Way, train: &[Departure], requests: &[Departure]) -> Result<Option<Beside>, Error> {
+        let _ = (way, train, requests);
+        Ok(None)
+    }
+
     /// Sends echo requests at the stated times. The answers have the length of the requests.
     ///
     /// # Errors
@@ -64,6 +76,9 @@ pub trait Path {
     /// Time that has passed since the path was opened: a detection ends within its allowance.
     fn elapsed(&self) -> Duration;
 
-    /// Largest IP packet that the path carries without fragmentation, as far as it is known.
-    fn mtu(&mut self) -> Result<ByteCount, Error>;
+    /// Largest IP packet that the path carries without fragmentation; `None` where it is not known.
+    ///
+    /// # Errors
+    /// No socket.
+    fn mtu(&mut self) -> Result<Option<ByteCount>, Error>;
 }

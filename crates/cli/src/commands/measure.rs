@@ -191,14 +191,18 @@ fn measure(host: &str, options: &Measured, key: &key::Secret, printer: &mut Prin
         detect::idle(first(host, 0)?.ip(), &options.outputs, printer)?;
         return Ok(Exit::Done);
     }
+    let stop = Arc::new(Stop::default());
+    let signal = watch(&stop)?;
     if options.detecting.detect {
         let key = key.read()?;
         let mut client = Client::connect(host, options.port.unwrap_or(PORT), &key)?;
-        detect::loaded(&mut client, host, &options.detecting, &options.outputs, printer)?;
-        return Ok(Exit::Done);
+        // A server whose sessions are all taken leaves the detection without another flow.
+        let (address, port) = (client.address().ip().to_string(), client.address().port());
+        let other = Client::connect(&address, port, &key).ok();
+        let complete =
+            detect::loaded((&mut client, other), &stop, host, &options.detecting, &options.outputs, printer)?;
+        return Ok(if complete { Exit::Done } else { signal.ended() });
     }
-    let stop = Arc::new(Stop::default());
-    let signal = watch(&stop)?;
     let wanted = options.wanted(host)?;
     wanted.congestion.map_or(Ok(()), source::check_congestion)?;
     let mut source = Source::open(options.protocol, &wanted, key)?;
@@ -280,6 +284,11 @@ fn watch(stop: &Arc<Stop>) -> Result<Signal> {
 struct Signal(Arc<lastmile_live::stop::Stop>);
 
 impl Signal {
+    /// The exit of a measurement that is not complete.
+    fn ended(&self) -> Exit {
+        self.received().map_or(Exit::No, Exit::Interrupted)
+    }
+
     fn received(&self) -> Option<u8> {
         self.0.signal().and_then(|signal| u8::try_from(signal).ok())
     }

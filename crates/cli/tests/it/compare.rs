@@ -304,7 +304,7 @@ fn detected(unit: &str, limiter: &serde_json::Value) -> String {
     let line = json!({ "kind": "line" });
     let detection = json!({ "mtu_bytes": 1500, "idle_rtt_s": exactly(0.02), "down": side(8e6, &line, link),
                             "up": side(1e6, limiter, link), "took_s": 100.0, "warnings": [] });
-    lastmile_measure::detect::scenario::scenario(&serde_json::from_value(detection).unwrap(), "line")
+    lastmile_measure::detect::scenario::scenario(&serde_json::from_value(detection).unwrap(), "line").unwrap()
 }
 
 /// The commands of the guide *Detecting a line*, and the message for a `--vary` of the kind alone.

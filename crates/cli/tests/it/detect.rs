@@ -174,6 +174,27 @@ fn a_vdsl_line_gets_no_wrong_name() {
     }
 }
 
+/// FQ-CoDel holds the upload below its buffer, and pings wait for a packet at most.
+#[test]
+#[ignore = "real packets: run scripts/live-tests.sh"]
+fn a_line_with_fq_codel_is_detected_and_its_scenario_delays_as_it_does() {
+    let way = |rate| format!("{{ rate = \"{rate} Mbit/s\", delay = \"8 ms\", queue = {{ kind = \"fq-codel\" }} }}");
+    let line = format!(
+        "[access]\nencapsulation = \"docsis\"\ndown = {}\nup = {}\nbackbone = {{ delay = \"0 ms\" }}\n",
+        way(20),
+        way(4)
+    );
+    let Some(bench) = Bench::new(&line, &[]) else { return };
+    let output = bench.output(&["--detect", "--scenario", "detected.toml"]);
+    succeeded(&output);
+    let found = json(&output.stdout);
+    for way in ["down", "up"] {
+        assert_eq!(found[way]["discipline"]["kinds"], serde_json::json!(["fq-codel"]), "{found:#}");
+        assert!(found[way]["buffer"].is_null(), "{found:#}");
+    }
+    latency_agrees(&bench);
+}
+
 /// 206 kB in front of 1 Mbit/s delay by 1.8 s.
 #[test]
 #[ignore = "real packets: run scripts/live-tests.sh"]

@@ -6,9 +6,9 @@ use lastmile_linklayer::{Framing, LinkLayer, PRESETS};
 use lastmile_queueing::Limit;
 use lastmile_units::{BitRate, ByteCount, Duration, PacketCount, Ratio, WireBytes};
 
-use crate::simulated::{Before, Jitter, Side, Simulated};
+use crate::simulated::{Before, Jitter, Queue, Side, Simulated};
 use lastmile_measure::Error;
-use lastmile_measure::detect::{self, Buffer, Detection, Limiter, Options, Unit, Verdict, detect};
+use lastmile_measure::detect::{self, Buffer, Detection, Discipline, Kind, Limiter, Options, Unit, Verdict, detect};
 use lastmile_measure::report::Estimate;
 
 /// A line and its name.
@@ -51,6 +51,10 @@ pub(crate) struct Row {
     pub limiter: String,
     /// Whether a shaper or policer was found that is not there, or the other way round.
     pub limiter_wrong: bool,
+    /// What the queue does, as found.
+    pub queue: String,
+    /// Whether it is sure, and wrong.
+    pub queue_wrong: bool,
 }
 
 const MBIT: u64 = 1_000_000;
@@ -61,6 +65,7 @@ fn side(bps: u64, preset: &str, buffer: u64) -> Side {
         link: LinkLayer::from_name(preset).expect("a preset"),
         delay: Duration::from_ms(10),
         buffer: Limit::Bytes(ByteCount::new(buffer)),
+        queue: Queue::Fifo,
         before: Before::Nothing,
         jitter: Jitter::EachPacket(Duration::from_ms(5)),
         loss: Ratio::ZERO,
@@ -153,9 +158,35 @@ pub(crate) fn hard() -> Vec<Case> {
     cases
 }
 
+/// Lines whose queues do more than drop what does not fit.
+pub(crate) fn queues() -> Vec<Case> {
+    let lines = || {
+        [
+            case("pppoe-llcsnap", (8 * MBIT, 768_000), (64_000, 32_000)),
+            case("docsis", (20 * MBIT, 3 * MBIT), (206_000, 64_000)),
+            case("bridged-ptm", (100 * MBIT, 40 * MBIT), (206_000, 64_000)),
+            case("docsis", (300 * MBIT, 50 * MBIT), (206_000, 64_000)),
+        ]
+    };
+    let queues = [("codel", Queue::Codel), ("pie", Queue::Pie), ("fq-codel", Queue::FqCodel), ("sfq", Queue::Sfq)];
+    let of = |(name, queue)| {
+        lines().map(|mut case: Case| {
+            for side in [&mut case.down, &mut case.up] {
+                (side.queue, side.buffer) = (queue, Limit::Packets(PacketCount::new(1_000)));
+                if queue == Queue::Sfq {
+                    side.buffer = Limit::Packets(PacketCount::new(127));
+                }
+            }
+            let line = case.name.rsplit_once(' ').map_or("", |(line, _)| line);
+            Case { name: format!("{name}: {line}"), ..case }
+        })
+    };
+    queues.into_iter().flat_map(of).collect()
+}
+
 /// All cases.
 pub(crate) fn all() -> Vec<Case> {
-    [adsl(), fast(), hard()].concat()
+    [adsl(), fast(), hard(), queues()].concat()
 }
 
 impl Case {
@@ -167,10 +198,9 @@ impl Case {
         let mut path = Simulated::new(self.down, self.up, ByteCount::new(u64::from(self.mtu)), true, seed)?;
         let options = Options::default();
         let detection = detect(&mut path, &options, &mut |_| {})?;
-        Ok([
-            self.row("down", &self.down, &detection.down, &detection),
-            self.row("up", &self.up, &detection.up, &detection),
-        ])
+        let ended = || Error::Unsupported(detection.warnings.join("; "));
+        let (down, up) = (detection.down.as_ref().ok_or_else(ended)?, detection.up.as_ref().ok_or_else(ended)?);
+        Ok([self.row("down", &self.down, down, &detection), self.row("up", &self.up, up, &detection)])
     }
 
     fn row(&self, way: &str, truth: &Side, found: &detect::Side, detection: &Detection) -> Row {
@@ -231,6 +261,8 @@ impl Case {
             buffer_error: found.buffer.and_then(|buffer| buffer_error(&buffer, truth.buffer)),
             limiter: limiter(&found.limiter),
             limiter_wrong: !limiter_right,
+            queue: queue(found),
+            queue_wrong: found.discipline.as_ref().is_some_and(|found| !found.kinds.contains(&kind(truth.queue))),
         }
     }
 }
@@ -271,10 +303,30 @@ fn limiter(limiter: &Limiter) -> String {
     }
 }
 
+fn kind(queue: Queue) -> Kind {
+    match queue {
+        Queue::Fifo => Kind::Fifo,
+        Queue::Codel => Kind::Codel,
+        Queue::Pie => Kind::Pie,
+        Queue::FqCodel => Kind::FqCodel,
+        Queue::Sfq => Kind::Sfq,
+    }
+}
+
+/// The kind of the queue, or those that are left.
+fn queue(found: &detect::Side) -> String {
+    let names = |found: &Discipline| found.kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(" or ");
+    match &found.discipline {
+        None => "-".to_owned(),
+        Some(found) if found.sure().is_some() => names(found),
+        Some(found) => format!("not sure: {}", names(found)),
+    }
+}
+
 /// The heading of a Markdown table of [`Row`]s.
 pub(crate) const HEADING: &str = "\
-| case | named | sure | time | rate's error | its 95 % interval | buffer's error | limited by |
-| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |
+| case | named | sure | time | rate's error | its 95 % interval | buffer's error | limited by | queue |
+| --- | --- | ---: | ---: | ---: | ---: | ---: | --- | --- |
 ";
 
 impl Display for Row {
@@ -283,7 +335,7 @@ impl Display for Row {
         let wrong = |is: bool| if is { "WRONG " } else { "" };
         write!(
             f,
-            "| {} | {}{} | {:.2} % | {:.0} s | {} | {} | {} | {}{} |",
+            "| {} | {}{} | {:.2} % | {:.0} s | {} | {} | {} | {}{} | {}{} |",
             self.case,
             wrong(self.wrong),
             self.named,
@@ -293,7 +345,9 @@ impl Display for Row {
             self.rate_within.map_or("-".to_owned(), |within| format!("\u{b1}{:.2} %", within * 100.0)),
             percent(self.buffer_error),
             wrong(self.limiter_wrong),
-            self.limiter
+            self.limiter,
+            wrong(self.queue_wrong),
+            self.queue
         )
     }
 }

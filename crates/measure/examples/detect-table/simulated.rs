@@ -6,16 +6,18 @@
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{FlowId, Meta, Protocol, SeqNumber};
+use lastmile_queueing::aqm::{CoDel, Pie, codel, pie};
+use lastmile_queueing::fair::{FlowKeys, FqCodel, Per, Sfq, fq_codel, sfq};
 use lastmile_queueing::line::{Config, Observer};
 use lastmile_queueing::meter::{self, tbf};
 use lastmile_queueing::random::Stream;
 use lastmile_queueing::{
     DropReason, DropSink, Environment, Fifo, Limit, Match, Node, Overflow, Policer, Tbf, line::Line,
 };
-use lastmile_units::{BitRate, ByteCount, Duration, Instant, Ratio, WireBytes};
+use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, Ratio, WireBytes};
 
 use lastmile_measure::Error;
-use lastmile_measure::train::{Departure, Echo, Passage, Path, Way};
+use lastmile_measure::train::{Beside, Departure, Echo, Passage, Path, Way};
 
 /// Most packets of all trains of a request, as the server's limit is.
 const MOST_PACKETS: usize = 1 << 16;
@@ -31,6 +33,21 @@ pub(crate) enum Before {
     Shaper(BitRate, WireBytes, LinkLayer),
     /// A policer: rate, bucket and the encapsulation by which it counts.
     Policer(BitRate, WireBytes, LinkLayer),
+}
+
+/// What the queue of a line does beside dropping what does not fit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Queue {
+    /// Nothing.
+    Fifo,
+    /// CoDel with its defaults.
+    Codel,
+    /// PIE with its defaults.
+    Pie,
+    /// FQ-CoDel with its defaults.
+    FqCodel,
+    /// SFQ with its defaults: fair, without a target.
+    Sfq,
 }
 
 /// How delay varies behind the line.
@@ -51,8 +68,10 @@ pub(crate) struct Side {
     pub link: LinkLayer,
     /// Propagation delay.
     pub delay: Duration,
-    /// Capacity of the queue.
+    /// Capacity of the queue; FQ-CoDel and SFQ have their defaults.
     pub buffer: Limit,
+    /// What the queue does beside its overflow.
+    pub queue: Queue,
     /// Shaper or policer.
     pub before: Before,
     /// Random delay.
@@ -104,10 +123,35 @@ impl Observer<Meta> for Ignore {
 impl Half {
     fn new(side: Side, mtu: ByteCount, seed: u64, name: &str) -> Result<Self, Error> {
         let refuse = |what: String| Error::Unsupported(format!("the simulated way {name}: {what}"));
-        let fifo = Fifo::new(side.buffer, Overflow::Tail, &side.link)
-            .ok_or_else(|| refuse("a buffer in cells needs a line with cells".into()))?;
+        let cells = || refuse("a buffer in cells needs a line with cells".into());
+        let fifo = Fifo::new(side.buffer, Overflow::Tail, &side.link).ok_or_else(cells)?;
+        let environment = Environment::new(side.link);
+        let alone: Node<Meta> = match side.queue {
+            Queue::Fifo => Box::new(fifo.clone()),
+            Queue::Codel => {
+                let config = codel::Config { limit: side.buffer, ..codel::Config::default() };
+                Box::new(CoDel::new(&config, &side.link).ok_or_else(cells)?)
+            }
+            Queue::Pie => {
+                let config = pie::Config { limit: side.buffer, ..pie::Config::default() };
+                Box::new(Pie::new(&config, &side.link).ok_or_else(cells)?)
+            }
+            Queue::FqCodel => Box::new(FqCodel::new(&fq_codel::Config::default(), &environment)),
+            Queue::Sfq => {
+                let config = sfq::Config {
+                    flows: FlowKeys::Exact,
+                    per: Per::Flow,
+                    quantum: side.link.on_wire(mtu),
+                    perturb: Duration::ZERO,
+                    limit: PacketCount::new(127),
+                    depth: PacketCount::new(127),
+                    drop: Overflow::Tail,
+                };
+                Box::new(Sfq::new(&config, &environment))
+            }
+        };
         let queue: Node<Meta> = match side.before {
-            Before::Nothing => Box::new(fifo),
+            Before::Nothing => alone,
             Before::Shaper(rate, burst, link) => {
                 let config = tbf::Config { rate, burst, peak: None, largest: mtu, catch_up: Duration::ZERO };
                 Box::new(Tbf::new(&config, &link, fifo).map_err(|error| refuse(error.to_string()))?)
@@ -137,10 +181,10 @@ impl Half {
         })
     }
 
-    fn enqueue(&mut self, at: Instant, number: u32, ip_len: ByteCount) {
+    fn enqueue(&mut self, at: Instant, number: u32, flow: u32, ip_len: ByteCount) {
         let ip_len = u16::try_from(ip_len.as_u64()).unwrap_or(u16::MAX);
         let packet = Meta {
-            flow: FlowId::new(0),
+            flow: FlowId::new(flow),
             seq: SeqNumber::new(number),
             ip_len,
             header_len: 28,
@@ -155,24 +199,27 @@ impl Half {
         let Some(rate) = self.side.cross else { return };
         while let Some(at) = self.next_cross.filter(|at| *at <= until) {
             self.crossed = self.crossed.wrapping_add(1);
-            self.enqueue(at, CROSS | self.crossed, ByteCount::new(1_000));
+            self.enqueue(at, CROSS | self.crossed, 2, ByteCount::new(1_000));
             let mean = Duration::from_ps(8_000 * 1_000_000_000_000 / rate.as_bps());
             self.next_cross = Some(at + self.random.exponential(mean));
         }
     }
 
-    /// Offers packets at their times; returns when each arrived, the last arrival included.
-    fn carry(&mut self, packets: &[(Instant, ByteCount)]) -> Vec<Option<Instant>> {
+    /// Offers packets of flows at their times; returns when each arrived, the last arrival included.
+    fn carry(&mut self, packets: &[(Instant, ByteCount, u32)]) -> Vec<Option<Instant>> {
         let mut arrived = vec![None; packets.len()];
-        for (number, &(at, ip_len)) in packets.iter().enumerate() {
+        let mut order: Vec<usize> = (0..packets.len()).collect();
+        order.sort_by_key(|&number| packets[number].0);
+        for number in order {
+            let (at, ip_len, flow) = packets[number];
             let at = self.entry(at);
             self.cross(at);
             self.line.transmit(at, &mut Ignore);
             self.collect(at, &mut arrived);
-            self.enqueue(at, number as u32, ip_len);
+            self.enqueue(at, number as u32, flow, ip_len);
         }
-        let mut last = packets.last().map_or(Instant::ZERO, |packet| packet.0);
-        last = self.entry(last);
+        let latest = packets.iter().map(|packet| packet.0).max().unwrap_or(Instant::ZERO);
+        let mut last = self.entry(latest);
         while self.line.next_transmission().is_some() && self.line.backlog().packets.as_u64() > 0 {
             let next = self.line.next_transmission().unwrap_or(last).max(last);
             last = next;
@@ -180,7 +227,7 @@ impl Half {
             self.line.transmit(last, &mut Ignore);
             // Others keep the queue busy for ever: ours have left once all their numbers are known.
             self.collect(last, &mut arrived);
-            if self.side.cross.is_some() && last.since(packets.last().map_or(last, |p| p.0)) > Duration::from_s(20) {
+            if self.side.cross.is_some() && last.since(latest) > Duration::from_s(20) {
                 break;
             }
         }
@@ -248,6 +295,37 @@ impl Simulated {
         })
     }
 
+    fn has_server(&self) -> Result<(), Error> {
+        let none = || Error::Unsupported("no server of lastmile at the other end".into());
+        self.trains.then_some(()).ok_or_else(none)
+    }
+
+    /// Packets of a flow at their times.
+    fn at(&self, departures: &[Departure], flow: u32) -> Vec<(Instant, ByteCount, u32)> {
+        departures.iter().map(|packet| (self.now + packet.at, packet.ip_len, flow)).collect()
+    }
+
+    /// When the answers to requests that were `there` arrive.
+    fn answered(&mut self, there: &[Option<Instant>], requests: &[Departure]) -> Vec<Option<Instant>> {
+        let back: Vec<_> = there.iter().zip(requests).filter_map(|(at, r)| Some(((*at)?, r.ip_len, 1))).collect();
+        let mut here = self.down.carry(&back).into_iter();
+        there.iter().map(|at| at.and_then(|_| here.next().flatten())).collect()
+    }
+
+    fn passages(&self, departures: &[Departure], arrived: &[Option<Instant>]) -> Vec<Passage> {
+        let (start, clock) = (self.now, self.clock);
+        let passage = |(packet, arrived): (&Departure, &Option<Instant>)| Passage {
+            sent: packet.at,
+            arrived: arrived.map(|at| Duration::from_ns((at.since(start).as_ns() as f64 * clock) as u64)),
+        };
+        departures.iter().zip(arrived).map(passage).collect()
+    }
+
+    /// A round trip to hear of the end.
+    fn heard(&mut self, end: Instant) {
+        self.now = end.max(self.now) + Duration::from_ms(100);
+    }
+
     fn half(&mut self, way: Way) -> &mut Half {
         match way {
             Way::Down => &mut self.down,
@@ -258,9 +336,7 @@ impl Simulated {
 
 impl Path for Simulated {
     fn trains(&mut self, trains: &[(Way, &[Departure])]) -> Result<Vec<Vec<Passage>>, Error> {
-        if !self.trains {
-            return Err(Error::Unsupported("no server of lastmile at the other end".into()));
-        }
+        self.has_server()?;
         let count: usize = trains.iter().map(|train| train.1.len()).sum();
         if count > MOST_PACKETS {
             return Err(Error::Unsupported(format!("{count} packets: at most {MOST_PACKETS} are possible")));
@@ -269,52 +345,70 @@ impl Path for Simulated {
         let mut end = start;
         let mut all = Vec::new();
         for &(way, departures) in trains {
-            let packets: Vec<_> = departures.iter().map(|packet| (start + packet.at, packet.ip_len)).collect();
+            let packets = self.at(departures, 0);
             let arrived = self.half(way).carry(&packets);
-            end = packets
-                .last()
-                .map(|packet| packet.0)
-                .into_iter()
-                .chain(arrived.iter().flatten().copied())
-                .fold(end, Instant::max);
-            let clock = self.clock;
-            let passage = |(packet, arrived): (&Departure, &Option<Instant>)| Passage {
-                sent: packet.at,
-                arrived: arrived.map(|at| Duration::from_ns((at.since(start).as_ns() as f64 * clock) as u64)),
-            };
-            all.push(departures.iter().zip(&arrived).map(passage).collect());
+            end = last(&packets, &arrived).max(end);
+            all.push(self.passages(departures, &arrived));
         }
-        // A round trip to hear of the end.
-        self.now = end + Duration::from_ms(100);
+        self.heard(end);
         Ok(all)
+    }
+
+    fn beside(&mut self, way: Way, train: &[Departure], requests: &[Departure]) -> Result<Option<Beside>, Error> {
+        self.has_server()?;
+        let start = self.now;
+        let mut there = self.at(train, 0);
+        let echoes = self.at(requests, 1);
+        let (passed, echoes) = match way {
+            Way::Up => {
+                there.extend(&echoes);
+                let mut arrived = self.up.carry(&there);
+                let mid = arrived.split_off(train.len());
+                let answered = self.answered(&mid, requests);
+                (arrived, answered)
+            }
+            Way::Down => {
+                let mid = self.up.carry(&echoes);
+                there.extend(mid.iter().zip(requests).filter_map(|(at, request)| Some(((*at)?, request.ip_len, 1))));
+                let mut arrived = self.down.carry(&there);
+                let mut here = arrived.split_off(train.len()).into_iter();
+                let answered = mid.iter().map(|at| at.and_then(|_| here.next().flatten())).collect();
+                (arrived, answered)
+            }
+        };
+        let passages = self.passages(train, &passed);
+        self.heard(last(&there, &passed).max(last(&[], &echoes)));
+        Ok(Some((passages, round_trips(start, requests, &echoes))))
     }
 
     fn echoes(&mut self, requests: &[Departure]) -> Result<Vec<Echo>, Error> {
         let start = self.now;
-        let up: Vec<_> = requests.iter().map(|request| (start + request.at, request.ip_len)).collect();
+        let up = self.at(requests, 1);
         let there = self.up.carry(&up);
-        let mut back: Vec<(usize, Instant)> =
-            there.iter().enumerate().filter_map(|(number, at)| Some((number, (*at)?))).collect();
-        back.sort_by_key(|each| each.1);
-        let down: Vec<_> = back.iter().map(|&(number, at)| (at, requests[number].ip_len)).collect();
-        let here = self.down.carry(&down);
-        let mut answered: Vec<Option<Instant>> = vec![None; requests.len()];
-        back.iter().zip(&here).for_each(|(&(number, _), at)| answered[number] = *at);
-        self.now = here.iter().flatten().chain(up.last().map(|last| &last.0)).copied().fold(start, Instant::max)
-            + Duration::from_ms(100);
-        let echo = |(request, at): (&Departure, &Option<Instant>)| Echo {
-            ip_len: request.ip_len,
-            sent: request.at,
-            round_trip: at.map(|at| at.since(start + request.at)),
-        };
-        Ok(requests.iter().zip(&answered).map(echo).collect())
+        let here = self.answered(&there, requests);
+        self.heard(last(&up, &here));
+        Ok(round_trips(start, requests, &here))
     }
 
     fn elapsed(&self) -> Duration {
         self.now.since(Instant::from_ps(1_000_000_000_000))
     }
 
-    fn mtu(&mut self) -> Result<ByteCount, Error> {
-        Ok(self.mtu)
+    fn mtu(&mut self) -> Result<Option<ByteCount>, Error> {
+        Ok(Some(self.mtu))
     }
+}
+
+/// The last departure or arrival.
+fn last(packets: &[(Instant, ByteCount, u32)], arrived: &[Option<Instant>]) -> Instant {
+    packets.iter().map(|packet| packet.0).chain(arrived.iter().flatten().copied()).max().unwrap_or(Instant::ZERO)
+}
+
+fn round_trips(start: Instant, requests: &[Departure], here: &[Option<Instant>]) -> Vec<Echo> {
+    let echo = |(request, at): (&Departure, &Option<Instant>)| Echo {
+        ip_len: request.ip_len,
+        sent: request.at,
+        round_trip: at.map(|at| at.since(start + request.at)),
+    };
+    requests.iter().zip(here).map(echo).collect()
 }

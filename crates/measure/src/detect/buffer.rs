@@ -335,6 +335,8 @@ pub(super) fn buffer(
     let mut bytes = (range.0 * f64::from(size), range.1 * f64::from(size));
     let mut unit = Unit::Unknown;
     if let Some((other, (fit, fit_error))) = small {
+        // Overloads with the largest size that differ show how far off one with another size may be.
+        let fit_error = fit_error.max(fit * error / mean);
         let fits = (whole(fit - 1.96 * fit_error), whole(fit + 1.96 * fit_error) + 1.0);
         let overlap = |a: (f64, f64), b: (f64, f64)| a.0.max(b.0) < a.1.min(b.1);
         let as_bytes = (fits.0 * f64::from(other), fits.1 * f64::from(other));

@@ -3,6 +3,7 @@
 use lastmile_linklayer::Framing;
 
 use super::buffer::{self, Fill, Limiter, scaled};
+use super::discipline;
 use super::disturbance::{self, Others};
 use super::estimate::{agreed, covering, inverse, regained, within};
 use super::found::{Blocks, Candidate, Encapsulation, Side, Verdict};
@@ -37,14 +38,14 @@ impl Examination<'_> {
         let mut sustained = match rate::sustained(self.path, self.way, self.mtu, rate, (long_s, self.options.packets))?
         {
             Found::Rate(sustained) => sustained,
-            Found::Above(offered) => {
+            Found::Above(carried) => {
                 self.warnings.push(format!(
-                    "{}: all of {:.1} Mbit/s arrived; the line is faster: the queue of a scenario is a default, \
-                     and its latency under load not the line's",
+                    "{}: it carries at least {:.1} Mbit/s, and the senders cannot send enough more to fill it: \
+                     the queue of a scenario is a default, and its latency under load not the line's",
                     self.name,
-                    offered / 1e6
+                    carried / 1e6
                 ));
-                return Ok(unloaded(offered));
+                return Ok(unloaded(carried));
             }
         };
         let packet_s = sustained.packet_s;
@@ -60,6 +61,7 @@ impl Examination<'_> {
             gross_bps: None,
             limiter: limiter(&first, &sustained, self.mtu),
             buffer: None,
+            discipline: None,
             loss_share: sustained.losses.share(),
             others_share: None,
         };
@@ -67,9 +69,10 @@ impl Examination<'_> {
             return Ok(side);
         }
         (self.tell)(&format!("{}: time per packet against size", self.name));
-        // The time for two more overloads, estimated from the first.
+        // The time for two more overloads, estimated from the first; the discipline may need that of the second.
         let wait_s = first.packets.map_or(0.0, |(count, _)| count * packet_s);
-        let fills = if wait_s > 0.0 { 2.0 * (3.2 * wait_s + 1.5) } else { 5.0 };
+        let fill = if wait_s > 0.0 { 3.2 * wait_s + 1.5 } else { 2.5 };
+        let fills = fill + fill.max(discipline::cost_s(packet_s));
         let disturbed = disturbance::LONGEST_S + disturbance::cost_s(&sustained, wait_s);
         let bounds = Bounds {
             sizes: (self.options.smallest(), self.mtu),
@@ -99,21 +102,29 @@ impl Examination<'_> {
         mut large: Vec<Fill>,
         outcome: &Outcome,
     ) -> Result<Side, Error> {
-        (self.tell)(&format!("{}: what its buffer counts", self.name));
         let packet_s = sustained.packet_s;
+        // Where nothing showed a full buffer, more overloads may not either.
+        let full = large[0].packets.is_some();
+        let mut is_controlled = !full && self.discipline(&mut side, sustained, &large)?;
         let rate = f64::from(self.options.packets_per_second);
         let mut small = None;
         // A short burst may have four times the packets per second of a long train.
         let size = (self.mtu / 5).max((f64::from(self.mtu) * buffer::OVERLOAD / (4.0 * rate * packet_s)) as u16);
         let cost = large[0].packets.map_or(4.0, |(count, _)| 3.2 * count * packet_s + 1.5);
-        if size < self.mtu / 2 && self.has_time(cost) {
+        if !is_controlled {
+            (self.tell)(&format!("{}: what its buffer counts", self.name));
+        }
+        if size < self.mtu / 2 && !is_controlled && self.has_time(cost) {
             small = Some((size, self.fill(size, sustained, outcome.packet_s(size))?));
         }
-        if self.has_time(cost) {
+        if !is_controlled && self.has_time(cost + discipline::cost_s(packet_s)) {
             let again = self.fill(self.mtu, sustained, packet_s)?;
             large.push(again);
         }
         let others = self.disturbances(&mut side, sustained, &large, outcome)?;
+        if full {
+            is_controlled = self.discipline(&mut side, sustained, &large)?;
+        }
         let best = outcome.posterior.best();
         let wire = |size: u16| outcome.classes[best].wire_bytes(size);
         let wire = (size < self.mtu).then(|| (wire(self.mtu), wire(size)));
@@ -125,10 +136,27 @@ impl Examination<'_> {
         let fills: Vec<(f64, f64)> = large.iter().filter_map(packets).collect();
         let small = small.filter(|_| others.is_none()).and_then(|(size, fill)| Some((size, packets(&fill)?)));
         side.buffer = buffer::buffer(self.mtu, alone_s, &fills, small, wire);
-        if side.buffer.is_none() {
+        if is_controlled {
+            side.buffer = None;
+        } else if side.buffer.is_none() {
             self.warnings.push(no_buffer(self.name, &side.limiter));
         }
         Ok(side)
+    }
+
+    /// What the queue does beside its overflow: whether a law controls it, so that it has no buffer that fills.
+    fn discipline(&mut self, side: &mut Side, sustained: &Sustained, large: &[Fill]) -> Result<bool, Error> {
+        if !matches!(side.limiter, Limiter::Line) || !self.has_time(discipline::cost_s(sustained.packet_s)) {
+            return Ok(false);
+        }
+        (self.tell)(&format!("{}: what its queue does beside its overflow", self.name));
+        let loss = side.loss_share.map_or(0.0, |loss| loss.high);
+        let waits: Vec<f64> = large.iter().filter_map(|fill| Some(fill.waiting?.0 * sustained.packet_s)).collect();
+        let full_s = (!waits.is_empty()).then(|| waits.iter().sum::<f64>() / waits.len() as f64);
+        let most = self.options.packets;
+        let found = discipline::discipline(self.path, self.way, self.mtu, sustained, (full_s, loss), most)?;
+        self.warnings.extend(found.warning(self.name));
+        Ok(side.discipline.insert(found).is_controlled())
     }
 
     /// Loss on the wire and traffic of others: what they do to the rates, and the latter's packets.
@@ -255,13 +283,14 @@ fn no_buffer(name: &str, limiter: &Limiter) -> String {
     format!("{name}: {seen}: the queue of a scenario is a default, and its latency under load not the line's")
 }
 
-fn unloaded(offered: f64) -> Side {
+fn unloaded(carried: f64) -> Side {
     Side {
         encapsulation: Encapsulation { verdict: Verdict::Unloaded, candidates: Vec::new() },
-        ip_bps: Estimate { value: offered, low: offered, high: f64::MAX },
+        ip_bps: Estimate { value: carried, low: carried, high: f64::MAX },
         gross_bps: None,
         limiter: Limiter::Unknown,
         buffer: None,
+        discipline: None,
         loss_share: None,
         others_share: None,
     }

@@ -3,19 +3,20 @@
 use serde::{Deserialize, Serialize};
 
 use super::buffer::{Buffer, Limiter};
+use super::discipline::Discipline;
 use crate::report::Estimate;
 
 /// The findings about a line.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Detection {
-    /// Largest IP packet.
-    pub mtu_bytes: u16,
+    /// Largest IP packet; `None` where no echo showed it.
+    pub mtu_bytes: Option<u16>,
     /// Smallest round-trip time of a small packet over the idle line, in seconds.
     pub idle_rtt_s: Option<Estimate>,
-    /// From the server to the client.
-    pub down: Side,
-    /// From the client to the server.
-    pub up: Side,
+    /// From the server to the client; `None` where the detection ended before.
+    pub down: Option<Side>,
+    /// From the client to the server; `None` where the detection ended before.
+    pub up: Option<Side>,
     /// Time that the detection took, in seconds.
     pub took_s: f64,
     /// Steps that were not possible, and why, in sentences.
@@ -23,6 +24,14 @@ pub struct Detection {
     /// What no detection sees, in sentences.
     #[serde(default)]
     pub not_seen: Vec<String>,
+    /// Whether all steps ended: both ways are there.
+    #[serde(default = "is_complete")]
+    pub complete: bool,
+}
+
+/// Of files that do not say otherwise.
+fn is_complete() -> bool {
+    true
 }
 
 /// Trains record when packets arrive, not why: a wait for a grant is one that jitter could have caused.
@@ -43,6 +52,9 @@ pub struct Side {
     pub limiter: Limiter,
     /// The buffer, where it filled.
     pub buffer: Option<Buffer>,
+    /// What the queue does beside its overflow; `None` where no slight overload showed it.
+    #[serde(default)]
+    pub discipline: Option<Discipline>,
     /// Share of packets lost without overload, where any was.
     pub loss_share: Option<Estimate>,
     /// Share of the way that traffic of others asked for, where any was seen. Rates are then
@@ -64,7 +76,7 @@ pub enum Verdict {
     Policer,
     /// No candidate explains the times.
     Misfit,
-    /// The line carries all that the senders can send.
+    /// The senders do not fill the line.
     Unloaded,
 }
 

@@ -5,19 +5,22 @@ use std::fmt::Write as _;
 use lastmile_linklayer::{Framing, LinkLayer, aal5, preset};
 use lastmile_units::ByteCount;
 
-use super::{Buffer, Candidate, Detection, ECHO_BYTES, Limiter, Side, Unit, Verdict};
+use super::train::ECHO_BYTES;
+use super::{Buffer, Candidate, Detection, Discipline, Kind, Limiter, Side, Unit, Verdict};
 use crate::report::Estimate;
 
-/// The scenario of a line called `name`.
+/// The scenario of a line called `name`; `None` where the detection ended before both ways were examined: no default
+/// stands for the rate of a line.
 #[must_use]
-pub fn scenario(detection: &Detection, name: &str) -> String {
+pub fn scenario(detection: &Detection, name: &str) -> Option<String> {
+    let ways = (detection.down.as_ref()?, detection.up.as_ref()?);
     let mut text = String::new();
     // Writing to a string cannot fail.
-    let _ = write(&mut text, detection, name);
-    text
+    let _ = write(&mut text, detection, ways, name);
+    Some(text)
 }
 
-fn write(text: &mut String, detection: &Detection, name: &str) -> std::fmt::Result {
+fn write(text: &mut String, detection: &Detection, ways: (&Side, &Side), name: &str) -> std::fmt::Result {
     writeln!(text, "# A line as `lastmile measure --detect` found it, in {:.0} s.", detection.took_s)?;
     writeln!(text, "# Comments state the 95 % interval of each value.")?;
     for warning in &detection.warnings {
@@ -27,11 +30,14 @@ fn write(text: &mut String, detection: &Detection, name: &str) -> std::fmt::Resu
         writeln!(text, "# Not seen: {}.", comment(unseen))?;
     }
     writeln!(text, "\nname = {}\nduration = \"60 s\"\n\n[access]", quoted(name))?;
-    writeln!(text, "mtu = \"{} B\"", detection.mtu_bytes)?;
+    match detection.mtu_bytes {
+        Some(mtu) => writeln!(text, "mtu = \"{mtu} B\"")?,
+        None => writeln!(text, "# The MTU is not known: the default of the encapsulation stands.")?,
+    }
     writeln!(text, "# The delay of the whole path belongs to the line here.\nbackbone = {{ delay = \"0 ms\" }}")?;
-    for (key, side) in [("down", &detection.down), ("up", &detection.up)] {
+    for (key, side) in [("down", ways.0), ("up", ways.1)] {
         writeln!(text, "\n[access.{key}]")?;
-        way(text, detection, side)?;
+        way(text, side, one_way(detection.idle_rtt_s, ways))?;
     }
     text.push_str(TRAFFIC);
     Ok(())
@@ -56,14 +62,16 @@ kind = "ping"
 interval = "100 ms"
 "#;
 
-fn way(text: &mut String, detection: &Detection, side: &Side) -> std::fmt::Result {
+fn way(text: &mut String, side: &Side, delay: Option<f64>) -> std::fmt::Result {
     let candidate = side.encapsulation.candidates.first();
     let rate = side.gross_bps.filter(|_| candidate.is_some()).unwrap_or(side.ip_bps);
     let what = if candidate.is_some() && side.gross_bps.is_some() { "on the wire" } else { "of IP packets" };
     let interval = format!("# {} to {} {what}", bps(rate.low), bps(rate.high.min(1e12)));
     match side.limiter {
         Limiter::Line => writeln!(text, "rate = \"{}\" {interval}", bps(rate.value))?,
-        Limiter::Unknown => writeln!(text, "rate = \"{}\" # at least: all that was sent arrived", bps(rate.value))?,
+        Limiter::Unknown => {
+            writeln!(text, "rate = \"{}\" # at least: the senders did not fill the line", bps(rate.value))?;
+        }
         Limiter::Shaper { burst_bps, .. } => {
             let burst = burst_bps.map(|burst| burst.value * rate.value / side.ip_bps.value);
             let from = if burst.is_some() { "of a burst" } else { "unknown: twice what its shaper passes" };
@@ -82,12 +90,14 @@ fn way(text: &mut String, detection: &Detection, side: &Side) -> std::fmt::Resul
         }
     }
     encapsulation(text, side, candidate)?;
-    let delay = one_way(detection);
-    writeln!(
-        text,
-        "delay = \"{} us\" # half of the idle round-trip time, less a small packet's time",
-        (delay * 1e6).round()
-    )?;
+    match delay {
+        Some(delay) => writeln!(
+            text,
+            "delay = \"{} us\" # half of the idle round-trip time, less a small packet's time",
+            (delay * 1e6).round()
+        )?,
+        None => writeln!(text, "# The delay is not known: the default of 0 ms stands.")?,
+    }
     if let Some(loss) = side.loss_share {
         let percent = |share: f64| share * 100.0;
         writeln!(
@@ -157,9 +167,20 @@ fn queue(text: &mut String, side: &Side, candidate: Option<&Candidate>, rate: Es
         )?;
         writeln!(text, "# A full buffer delays by {:.1} to {:.1} ms.", wait_s.low * 1e3, wait_s.high * 1e3)?;
     } else {
-        writeln!(text, "# No buffer of a fixed size showed itself: a default.")?;
+        writeln!(text, "# No buffer of a fixed size showed itself: its limit is a default.")?;
     }
-    let inner = limit.map_or("{ kind = \"fifo\" }".to_owned(), |limit| format!("{{ limit = \"{limit}\" }}"));
+    let found = side.discipline.as_ref();
+    found.map_or(Ok(()), |found| discipline(text, found))?;
+    let inner = match (found.and_then(|found| found.kinds.first()), limit) {
+        (Some(Kind::Fifo) | None, None) => "{ kind = \"fifo\" }".to_owned(),
+        (Some(Kind::Fifo) | None, Some(limit)) => format!("{{ limit = \"{limit}\" }}"),
+        // Its limit is in packets.
+        (Some(Kind::Sfq), Some(_)) => {
+            let packets = side.buffer.as_ref().map_or(127.0, |buffer| buffer.packets.value);
+            format!("{{ kind = \"sfq\", limit = \"{packets:.0} packets\", depth = \"{packets:.0} packets\" }}")
+        }
+        (Some(kind), _) => format!("{{ kind = \"{}\" }}", kind.name()),
+    };
     let per_ip = rate.value / side.ip_bps.value;
     let wire = |bytes: Estimate| (bytes.value * per_ip).max(2_000.0).round();
     match side.limiter {
@@ -184,6 +205,22 @@ fn queue(text: &mut String, side: &Side, candidate: Option<&Candidate>, rate: Es
             )
         }
     }
+}
+
+/// What the queue does beside its overflow, and how it showed.
+fn discipline(text: &mut String, found: &Discipline) -> std::fmt::Result {
+    let names: Vec<&str> = found.kinds.iter().map(|kind| kind.name()).collect();
+    let names = match names[..] {
+        [] => "a law that is neither CoDel's nor PIE's: a default".to_owned(),
+        ["fq-codel"] => "fq-codel with its defaults, or CAKE, which waits do not distinguish".to_owned(),
+        [name] => format!("{name}, sure"),
+        [first, ..] => format!("not sure: {}; {first} stands here", names.join(" or ")),
+    };
+    let ms = |wait: Estimate| format!("{:.1} to {:.1} ms", wait.low.max(0.0) * 1e3, wait.high.max(0.0) * 1e3);
+    let wait = |wait: Option<Estimate>| wait.map_or("an unknown time".to_owned(), ms);
+    let (own, other) = (wait(found.own_wait_s), wait(found.other_wait_s));
+    writeln!(text, "# Queue: {names}.")?;
+    writeln!(text, "# A slight overload waited {own}, packets of another flow {other}.")
 }
 
 fn limit(buffer: &Buffer, candidate: Option<&Candidate>) -> String {
@@ -217,14 +254,14 @@ fn layer(candidate: &Candidate) -> Option<LinkLayer> {
 
 /// One-way delay without the time on the line of the echo itself, divided evenly: echoes show only
 /// the sum of both ways.
-fn one_way(detection: &Detection) -> f64 {
-    let Some(rtt) = detection.idle_rtt_s else { return 0.0 };
+fn one_way(idle_rtt_s: Option<Estimate>, (down, up): (&Side, &Side)) -> Option<f64> {
+    let rtt = idle_rtt_s?;
     let own = |side: &Side| {
         let link = side.encapsulation.candidates.first().and_then(layer);
         let wire = link.unwrap_or(preset::IP.link).on_wire(ByteCount::new(ECHO_BYTES));
         wire.bits() as f64 / side.gross_bps.unwrap_or(side.ip_bps).value
     };
-    ((rtt.value - own(&detection.down) - own(&detection.up)) / 2.0).max(0.0)
+    Some(((rtt.value - own(down) - own(up)) / 2.0).max(0.0))
 }
 
 fn bps(rate: f64) -> String {
@@ -289,6 +326,7 @@ mod tests {
             gross_bps: None,
             limiter: Limiter::Line,
             buffer: None,
+            discipline: None,
             loss_share: None,
             others_share: None,
         };

@@ -5,7 +5,10 @@ use lastmile_units::{ByteCount, Duration};
 use super::posterior::Segment;
 use crate::error::Error;
 use crate::statistics::correlation_time;
-use crate::train::{Departure, Passage, Path, Way};
+use crate::train::{Departure, Echo, Passage, Path, Way};
+
+/// Length of echoes as IP packets: the least of lastmile's protocol over IPv6.
+pub(super) const ECHO_BYTES: u64 = 108;
 
 /// A packet as it was seen, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -33,16 +36,37 @@ impl Plan {
         self.departures.len()
     }
 
+    /// Seconds from the first departure to the end of the last interval.
+    pub(super) fn length_s(&self) -> f64 {
+        self.at
+    }
+
     /// Sends the train.
     pub(super) fn send(&self, path: &mut dyn Path, way: Way) -> Result<Vec<Seen>, Error> {
         let mut seen = path.trains(&[(way, &self.departures)])?;
-        let passages = seen.pop().unwrap_or_default();
+        Ok(self.seen(seen.pop().unwrap_or_default()))
+    }
+
+    /// Sends the train with echo requests of another flow beside it, or without them where the path has no other flow.
+    pub(super) fn send_beside(
+        &self,
+        path: &mut dyn Path,
+        way: Way,
+        requests: &[Departure],
+    ) -> Result<(Vec<Seen>, Option<Vec<Echo>>), Error> {
+        match path.beside(way, &self.departures, requests)? {
+            Some((passages, echoes)) => Ok((self.seen(passages), Some(echoes))),
+            None => Ok((self.send(path, way)?, None)),
+        }
+    }
+
+    fn seen(&self, passages: Vec<Passage>) -> Vec<Seen> {
         let convert = |(departure, passage): (&Departure, Passage)| Seen {
             size: u16::try_from(departure.ip_len.as_u64()).unwrap_or(u16::MAX),
             sent: passage.sent.as_secs_f64(),
             arrived: passage.arrived.map(Duration::as_secs_f64),
         };
-        Ok(self.departures.iter().zip(passages).map(convert).collect())
+        self.departures.iter().zip(passages).map(convert).collect()
     }
 }
 

@@ -13,14 +13,15 @@ use lastmile_live::sys::icmp::EchoSocket;
 use lastmile_live::sys::stamped;
 use lastmile_units as units;
 use lastmile_units::ByteCount;
-use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 
 use crate::clock;
 use crate::error::Error;
+use crate::load::Stop;
 use crate::probe::exchange::passing;
-use crate::train::{Departure, Echo, Passage, Path, Way};
+use crate::train::{Beside, Departure, Echo, Passage, Path, Way};
 
 use super::control::PATIENCE;
+use super::sized::SizedEchoes;
 use super::wire::{Answer, Datagram, LEAST_TRAIN, MOST_TRAINS, Request, Train, Trained};
 use super::{Client, data, pace};
 
@@ -41,7 +42,10 @@ pub struct OwnPath<'a> {
     begin: Instant,
     /// Number of the next request.
     pub(crate) next: u32,
-    mtu: Option<ByteCount>,
+    echoes: SizedEchoes<'a>,
+    /// The UDP of another session, which is another flow, and the session.
+    other: Option<(SizedEchoes<'a>, Client)>,
+    stop: &'a Stop,
 }
 
 /// Arrivals of downstream trains.
@@ -52,29 +56,28 @@ struct Arrivals {
 }
 
 impl Client {
-    /// Packet trains of this session.
+    /// Packet trains of this session. Echoes beside a train are of the `other` session: queues that share a line among
+    /// flows tell them from the train by their port. Trains and echoes end with [`Error::Stopped`] at a `stop`.
     ///
     /// # Errors
     /// UDP is blocked.
-    pub fn path(&mut self) -> Result<OwnPath<'_>, Error> {
-        OwnPath::new(self)
+    pub fn path<'a>(&'a mut self, other: Option<Client>, stop: &'a Stop) -> Result<OwnPath<'a>, Error> {
+        OwnPath::new(self, other, stop)
     }
 }
 
 impl<'a> OwnPath<'a> {
-    fn new(client: &'a mut Client) -> Result<Self, Error> {
-        let blocked = || Error::Unsupported(format!("trains need UDP, which does not reach {}", client.address));
+    fn new(client: &'a mut Client, other: Option<Client>, stop: &'a Stop) -> Result<Self, Error> {
+        let address = client.address;
+        let blocked = || Error::Unsupported(format!("trains need UDP, which does not reach {address}"));
         let socket = Arc::clone(client.socket.as_ref().ok_or_else(blocked)?);
-        Ok(Self { client, socket, begin: Instant::now(), next: 0, mtu: None })
-    }
-
-    /// Bytes of an IP packet before its UDP payload.
-    fn headers(&self) -> u64 {
-        if self.client.address.is_ipv6() { 48 } else { 28 }
+        let echoes = SizedEchoes::of(client, stop).ok_or_else(blocked)?;
+        let other = other.and_then(|other| Some((SizedEchoes::of(&other, stop)?, other)));
+        Ok(Self { client, socket, begin: Instant::now(), next: 0, echoes, other, stop })
     }
 
     fn train(&self, way: Way, packets: &[Departure]) -> Result<Train, Error> {
-        let headers = self.headers();
+        let headers = self.echoes.headers();
         let one = |packet: &Departure| {
             let len = packet.ip_len.as_u64().checked_sub(headers).and_then(|len| u16::try_from(len).ok());
             let least = headers + LEAST_TRAIN as u64;
@@ -110,15 +113,19 @@ impl<'a> OwnPath<'a> {
     /// Sends an upstream train, and returns the departures in ns after its start.
     fn send(&self, number: u32, train: &Train) -> Vec<u64> {
         let mut buffer = data::block(65_536);
-        pace::send(train.packets(), |index, len, sent_ns| {
-            let datagram = &mut buffer[..usize::from(len)];
-            Datagram::Train { train: number, index, sent_ns }
-                .write(self.client.session, &mut datagram[..LEAST_TRAIN])
-                .then_some(())?;
-            // A full queue on the way out loses it, as one further on would.
-            let _ = self.socket.send(datagram);
-            Some(())
-        })
+        pace::send(
+            train.packets(),
+            || self.stop.is_requested(),
+            |index, len, sent_ns| {
+                let datagram = &mut buffer[..usize::from(len)];
+                Datagram::Train { train: number, index, sent_ns }
+                    .write(self.client.session, &mut datagram[..LEAST_TRAIN])
+                    .then_some(())?;
+                // A full queue on the way out loses it, as one further on would.
+                let _ = self.socket.send(datagram);
+                Some(())
+            },
+        )
     }
 
     /// The records of the server.
@@ -132,6 +139,7 @@ impl<'a> OwnPath<'a> {
 
 impl Path for OwnPath<'_> {
     fn trains(&mut self, trains: &[(Way, &[Departure])]) -> Result<Vec<Vec<Passage>>, Error> {
+        self.stop.check()?;
         let requested: Vec<Train> =
             trains.iter().map(|(way, packets)| self.train(*way, packets)).collect::<Result<_, _>>()?;
         let number = self.next;
@@ -158,11 +166,13 @@ impl Path for OwnPath<'_> {
             let up = numbered.iter().filter(|(_, train)| train.way == Way::Up);
             let sending: Vec<_> = up.map(|(number, train)| scope.spawn(move || this.send(*number, train))).collect();
             let sent: Vec<Vec<u64>> = sending.into_iter().map(|thread| thread.join().unwrap_or_default()).collect();
-            wait_for_arrivals(&arrivals, length);
+            wait_for_arrivals(&arrivals, length, this.stop);
             over.store(true, Ordering::Relaxed);
             (sent, receiving.join().unwrap_or(Ok(())))
         });
         receiving?;
+        // The session ends, and with it the trains of the server.
+        self.stop.check()?;
         let records = self.records(length)?;
         let arrivals = arrivals.into_inner().unwrap_or_else(PoisonError::into_inner);
         let (mut sent, mut arrived) = (sent.into_iter(), arrivals.trains.into_iter());
@@ -179,21 +189,28 @@ impl Path for OwnPath<'_> {
         .collect()
     }
 
+    fn beside(&mut self, way: Way, train: &[Departure], requests: &[Departure]) -> Result<Option<Beside>, Error> {
+        let Some((mut echoes, other)) = self.other.take() else { return Ok(None) };
+        let (passages, echoed) = thread::scope(|scope| {
+            let echoing = scope.spawn(|| echoes.echoes(requests));
+            let passages = self.trains(&[(way, train)]);
+            (passages, echoing.join().unwrap_or_else(|_| Ok(Vec::new())))
+        });
+        self.other = Some((echoes, other));
+        // Without one answer, the train is a train alone.
+        Ok(Some((passages?.pop().unwrap_or_default(), echoed.unwrap_or_default())))
+    }
+
     fn echoes(&mut self, requests: &[Departure]) -> Result<Vec<Echo>, Error> {
-        echoes(self.client.address.ip(), requests)
+        self.echoes.echoes(requests)
     }
 
     fn elapsed(&self) -> units::Duration {
         units::Duration::from_ns(u64::try_from(self.begin.elapsed().as_nanos()).unwrap_or(u64::MAX / 1000))
     }
 
-    fn mtu(&mut self) -> Result<ByteCount, Error> {
-        if let Some(mtu) = self.mtu {
-            return Ok(mtu);
-        }
-        let mtu = discover(self.client.address.ip())?;
-        self.mtu = Some(mtu);
-        Ok(mtu)
+    fn mtu(&mut self) -> Result<Option<ByteCount>, Error> {
+        self.echoes.mtu()
     }
 }
 
@@ -225,20 +242,20 @@ impl Path for EchoPath {
         units::Duration::from_ns(u64::try_from(self.begin.elapsed().as_nanos()).unwrap_or(u64::MAX / 1000))
     }
 
-    fn mtu(&mut self) -> Result<ByteCount, Error> {
-        discover(self.target)
+    fn mtu(&mut self) -> Result<Option<ByteCount>, Error> {
+        Ok(None)
     }
 }
 
 /// Waits until all downstream packets have arrived, or none comes any more.
-fn wait_for_arrivals(arrivals: &Mutex<Arrivals>, length: Duration) {
+fn wait_for_arrivals(arrivals: &Mutex<Arrivals>, length: Duration, stop: &Stop) {
     let end = Instant::now() + length;
     loop {
         let (whole, latest) = {
             let arrivals = arrivals.lock().unwrap_or_else(PoisonError::into_inner);
             (arrivals.trains.iter().all(|(_, _, packets)| packets.iter().all(Option::is_some)), arrivals.latest)
         };
-        if whole || (Instant::now() > end && latest.max(end).elapsed() > SILENCE) {
+        if whole || stop.is_requested() || (Instant::now() > end && latest.max(end).elapsed() > SILENCE) {
             return;
         }
         thread::sleep(Duration::from_millis(5));
@@ -295,54 +312,42 @@ fn echoes(target: IpAddr, requests: &[Departure]) -> Result<Vec<Echo>, Error> {
     Ok(echo.collect())
 }
 
-/// The largest packet without fragmentation, by the kernel's path MTU discovery (RFC 1191, RFC 8201):
-/// echo requests that may not be fragmented, until no router refuses one. A router that drops long
-/// packets without a message is found by requests of half the remaining lengths (RFC 8899).
-fn discover(target: IpAddr) -> Result<ByteCount, Error> {
-    let what = || format!("the MTU to {target}");
-    let probe = UdpSocket::bind(if target.is_ipv6() { "[::]:0" } else { "0.0.0.0:0" }).map_err(Error::io(what()))?;
-    // The discard port: no datagram is sent.
-    probe.connect((target, 9)).map_err(Error::io(what()))?;
-    let known = || match target {
-        IpAddr::V4(_) => sockopt::ip_mtu(&probe),
-        IpAddr::V6(_) => sockopt::ipv6_mtu(&probe),
-    };
-    let mut high = u64::from(known().map_err(|error| Error::io(what())(error.into()))?);
-    // A loopback device has a large one, and no line behind it.
-    high = high.min(9000);
-    let mut low = if target.is_ipv6() { 1280 } else { 576 }.min(high);
-    if passes(target, high)? {
-        return Ok(ByteCount::new(high));
-    }
-    while low + 1 < high {
-        let middle = (low + high) / 2;
-        if passes(target, middle)? { low = middle } else { high = middle }
-    }
-    Ok(ByteCount::new(low))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::serve::Limits;
+    use crate::serve::tests::{client, with_server};
 
-/// Whether one of three echo requests of this length, which may not be fragmented, is answered.
-fn passes(target: IpAddr, ip_len: u64) -> Result<bool, Error> {
-    let what = || format!("the MTU to {target}");
-    let socket = EchoSocket::open(SocketAddr::new(target, 0), None, 0).map_err(Error::io(what()))?;
-    let whole = match target {
-        IpAddr::V4(_) => sockopt::set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE),
-        IpAddr::V6(_) => sockopt::set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::PROBE),
-    };
-    whole.map_err(|error| Error::io(what())(error.into()))?;
-    let ip_len = usize::try_from(ip_len).unwrap_or(usize::MAX);
-    for sequence in 0..3 {
-        // Longer than the device takes.
-        if socket.request(sequence, ip_len).is_err() {
-            return Ok(false);
-        }
-        let end = Instant::now() + Duration::from_millis(600);
-        while Instant::now() < end {
-            let reply = socket.wait(Duration::from_millis(50)).and_then(|()| socket.reply());
-            if passing(reply).map_err(Error::io(what()))?.flatten().is_some() {
-                return Ok(true);
-            }
-        }
+    /// Over loopback, whose MTU is above the longest train: UDP echoes of 1500 bytes pass whole, without ICMP. Those
+    /// beside a train are of another port, or are none.
+    #[test]
+    fn echoes_of_udp_show_the_mtu_and_pass_beside_a_train() {
+        with_server(Limits::default(), |address, _| {
+            let packets = |count: u64, len: u64| -> Vec<Departure> {
+                let at = |n: u64| units::Duration::from_ms(n);
+                (0..count).map(|n| Departure { at: at(n), ip_len: ByteCount::new(len) }).collect()
+            };
+            let (mut first, second) = (client(address), client(address));
+            assert_ne!(first.session(), second.session());
+            let stop = Stop::default();
+            let mut path = first.path(Some(second), &stop).unwrap();
+            assert_eq!(path.mtu().unwrap(), Some(ByteCount::new(1500)));
+            let echoes = path.echoes(&packets(20, 108)).unwrap();
+            assert!(echoes.iter().filter(|echo| echo.round_trip.is_some()).count() > 15, "{echoes:?}");
+            assert_eq!(echoes[0].ip_len, ByteCount::new(108));
+            let (passages, echoes) = path.beside(Way::Up, &packets(50, 1500), &packets(20, 64)).unwrap().unwrap();
+            assert_eq!((passages.len(), echoes.len()), (50, 20));
+            assert_eq!(echoes[0].ip_len, ByteCount::new(88), "no shorter echo");
+            let arrived = passages.iter().filter(|passage| passage.arrived.is_some()).count();
+            assert!(arrived > 45 && echoes.iter().filter(|echo| echo.round_trip.is_some()).count() > 15);
+            drop(path);
+            let mut alone = first.path(None, &stop).unwrap();
+            assert!(alone.beside(Way::Up, &packets(5, 100), &packets(5, 108)).unwrap().is_none());
+            stop.request();
+            let train = packets(5, 100);
+            assert!(matches!(alone.trains(&[(Way::Up, &train[..])]), Err(Error::Stopped)));
+            assert!(matches!(alone.echoes(&packets(5, 108)), Err(Error::Stopped)));
+            assert!(matches!(alone.mtu(), Err(Error::Stopped)));
+        });
     }
-    Ok(false)
 }

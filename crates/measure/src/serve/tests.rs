@@ -21,7 +21,7 @@ fn key() -> Key {
 }
 
 /// Runs `test` beside a server.
-fn with_server(limits: Limits, test: impl FnOnce(SocketAddr, &Counters)) {
+pub(crate) fn with_server(limits: Limits, test: impl FnOnce(SocketAddr, &Counters)) {
     let server = Server::bind("127.0.0.1:0".parse().unwrap(), key(), limits).unwrap();
     let (address, counters) = (server.address().unwrap(), server.counters());
     let end = Stop::new().unwrap();
@@ -44,7 +44,7 @@ fn with_server(limits: Limits, test: impl FnOnce(SocketAddr, &Counters)) {
     });
 }
 
-fn client(address: SocketAddr) -> Client {
+pub(crate) fn client(address: SocketAddr) -> Client {
     Client::connect(&address.ip().to_string(), address.port(), &key()).unwrap()
 }
 
@@ -290,7 +290,8 @@ fn echoes_have_one_way_delays_of_one_clock() {
 fn trains_arrive_as_they_were_sent() {
     with_server(Limits::default(), |address, counters| {
         let mut client = client(address);
-        let mut path = client.path().unwrap();
+        let stop = load::Stop::default();
+        let mut path = client.path(None, &stop).unwrap();
         let train = |gap_us: u64, len: u64| -> Vec<Departure> {
             (0..100).map(|n| Departure { at: Span::from_us(n * gap_us), ip_len: ByteCount::new(len) }).collect()
         };
@@ -485,7 +486,8 @@ fn slow_readers_and_floods_leave_memory_flat_and_others_served() {
 fn trains_of_any_number_are_counted() {
     with_server(Limits::default(), |address, _| {
         let mut client = client(address);
-        let mut path = client.path().unwrap();
+        let stop = load::Stop::default();
+        let mut path = client.path(None, &stop).unwrap();
         path.next = u32::MAX;
         let train = [Departure { at: Span::ZERO, ip_len: ByteCount::new(100) }];
         let trains = [(Way::Up, &train[..]); 16];

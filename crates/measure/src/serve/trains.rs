@@ -110,7 +110,8 @@ pub fn check(trains: &[Train], rate_bps: u64, longest: Duration) -> Result<Durat
 fn send(shared: &Shared, session: &Session, number: u32, train: &Train) -> Vec<u64> {
     let mut buffer = crate::own::data::block(usize::from(LARGEST));
     let payload = buffer.clone();
-    pace::send(train.packets(), |index, len, sent_ns| {
+    let ended = || locked(&session.datagrams).address.is_none();
+    pace::send(train.packets(), ended, |index, len, sent_ns| {
         // A session that has ended has no address.
         let address = locked(&session.datagrams).address?;
         let datagram = &mut buffer[..usize::from(len)];

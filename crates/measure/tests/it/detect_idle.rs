@@ -2,7 +2,7 @@ use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::Limit;
 use lastmile_units::{BitRate, ByteCount, Duration, Ratio};
 
-use crate::simulated::{Before, Jitter, Side, Simulated};
+use crate::simulated::{Before, Jitter, Queue, Side, Simulated};
 use lastmile_measure::detect::idle::{Idle, detect};
 use lastmile_measure::detect::{Options, Verdict};
 
@@ -12,6 +12,7 @@ fn side(bps: u64, preset: &str) -> Side {
         link: LinkLayer::from_name(preset).unwrap(),
         delay: Duration::from_ms(10),
         buffer: Limit::Bytes(ByteCount::new(64_000)),
+        queue: Queue::Fifo,
         before: Before::Nothing,
         jitter: Jitter::EachPacket(Duration::from_ms(5)),
         loss: Ratio::from_ppm(2000).unwrap(),

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use lastmile_measure::detect::idle::{self, Idle};
 use lastmile_measure::detect::{
-    self, Buffer, Detection, Encapsulation, Limiter, Options, Side, Unit, Verdict, scenario,
+    self, Buffer, Detection, Discipline, Encapsulation, Limiter, Options, Side, Unit, Verdict, scenario,
 };
+use lastmile_measure::load::Stop;
 use lastmile_measure::own::{Client, EchoPath};
 use lastmile_results::{format, json};
 use lastmile_text::table::{Kind as Align, Table};
@@ -66,27 +67,33 @@ impl Detecting {
     }
 }
 
-/// Loads the line and prints what it is.
+/// Loads the line and prints what it is, and whether all of it was examined. Echoes of the `other` session are another
+/// flow.
 pub(super) fn loaded(
-    client: &mut Client,
+    (client, other): (&mut Client, Option<Client>),
+    stop: &Stop,
     host: &str,
     options: &Detecting,
     outputs: &Outputs,
     printer: &mut Printer,
-) -> Result<()> {
+) -> Result<bool> {
     let bounds = bounds(client);
-    let mut path = client.path()?;
+    let mut path = client.path(other, stop)?;
     let detection = detect::detect(&mut path, &bounds, &mut |step| printer.talk(step))?;
-    let scenario = || scenario::scenario(&detection, &format!("The line to {host}"));
+    let scenario = scenario::scenario(&detection, &format!("The line to {host}"));
+    if options.scenario.is_some() && scenario.is_none() {
+        printer.talk("no scenario is written: a way of the line was not examined to the end");
+    }
     let written = [
-        options.scenario.as_ref().map(|path| file(path, scenario().as_bytes())),
+        options.scenario.as_ref().zip(scenario).map(|(path, text)| file(path, text.as_bytes())),
         outputs.json_file().map(|path| file(path, json::pretty(&detection).as_bytes())),
     ];
     let printed = match outputs.prints_json() {
         true => printer.json(&detection).map_err(Failure::from),
         false => print(&detection, printer),
     };
-    outcome(written, printed, printer)
+    outcome(written, printed, printer)?;
+    Ok(detection.complete)
 }
 
 /// The limits that the server grants, in packets of 1500 bytes. IPv6 headers take 20 bytes more.
@@ -119,9 +126,11 @@ fn print(detection: &Detection, printer: &mut Printer) -> Result<()> {
         ("buffer", Align::Number),
         ("full for", Align::Number),
         ("limited by", Align::Name),
+        ("queue", Align::Name),
     ];
     let mut table = Table::new(names);
     for (name, side) in [("down", &detection.down), ("up", &detection.up)] {
+        let Some(side) = side else { continue };
         let rate = side.gross_bps.unwrap_or(side.ip_bps);
         table.row([
             name.to_owned(),
@@ -134,14 +143,13 @@ fn print(detection: &Detection, printer: &mut Printer) -> Result<()> {
             format::or_dash(side.buffer, |buffer| capacity(&buffer)),
             format::or_dash(side.buffer, |buffer| format!("{:.0} ms", buffer.wait_s.value * 1e3)),
             limiter(side),
+            format::or_dash(side.discipline.as_ref(), queue),
         ]);
     }
     printer.table(&table)?;
-    let mut text = format!("\nMTU {} bytes", detection.mtu_bytes);
-    if let Some(rtt) = detection.idle_rtt_s {
-        text.push_str(&format!(", idle round trip {:.1} ms", rtt.value * 1e3));
-    }
-    text.push_str(&format!(", {:.0} s\n", detection.took_s));
+    let mtu = detection.mtu_bytes.map_or("not known".to_owned(), |mtu| format!("{mtu} bytes"));
+    let rtt = detection.idle_rtt_s.map_or("not known".to_owned(), |rtt| format!("{:.1} ms", rtt.value * 1e3));
+    let mut text = format!("\nMTU {mtu}, idle round trip {rtt}, {:.0} s\n", detection.took_s);
     for warning in &detection.warnings {
         text.push_str(&format!("warning: {warning}\n"));
     }
@@ -180,6 +188,16 @@ fn limiter(side: &Side) -> String {
         Limiter::Unknown => "not known".to_owned(),
         Limiter::Shaper { bucket_bytes, .. } => format!("shaper, bucket {:.0} kB", bucket_bytes.value / 1e3),
         Limiter::Policer { bucket_bytes } => format!("policer, bucket {:.0} kB", bucket_bytes.value / 1e3),
+    }
+}
+
+fn queue(found: &Discipline) -> String {
+    let names: Vec<&str> = found.kinds.iter().map(|kind| kind.name()).collect();
+    match names[..] {
+        [] => "controlled by another law".to_owned(),
+        ["fq-codel"] => "fq-codel or CAKE".to_owned(),
+        [name] => name.to_owned(),
+        _ => format!("not sure: {}", names.join(" or ")),
     }
 }
 
