@@ -5,8 +5,8 @@
 //! trailer.
 //!
 //! Differs from `tc-cake(8)`: CAKE has no `-fcs` encapsulations, `aal5` or `l2tp`. Here
-//! `ether-vlan` is a preset with the minimum frame that a tag brings (88), where CAKE's keyword
-//! adds 4 bytes to another keyword and leaves its minimum.
+//! `ether-vlan` alone is a preset with the minimum frame that a tag brings (88); next to other words it adds 4 bytes
+//! and leaves the minimum, as CAKE's keyword does.
 
 use core::num::NonZeroU16;
 
@@ -56,10 +56,13 @@ impl Preset {
 }
 
 impl LinkLayer {
-    /// The link layer of a preset, or of `l2tp/CARRIER`, the tunnel over another preset:
-    /// `l2tp/ethernet`.
+    /// The link layer of a preset, of `l2tp/CARRIER`, the tunnel over another preset (`l2tp/ethernet`), or of several
+    /// words of `tc-cake(8)`: `pppoe-ptm ether-vlan`, `ptm overhead 34 mpu 68`.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
+        if name.trim().contains(char::is_whitespace) {
+            return Self::from_words(name.split_whitespace());
+        }
         let mut names = name.rsplit('/');
         let carrier = Preset::by_name(names.next()?)?.link;
         // Iteration, because a name of any length may come in. The first tunnel that exceeds the
@@ -72,6 +75,35 @@ impl LinkLayer {
             };
             l2tp::over(carrier, ppp).ok()
         })
+    }
+
+    /// At most one preset, from which the other words differ. As in `tc-cake(8)`, `overhead` replaces the bytes of the
+    /// words before it, `ether-vlan` adds 4, and without `atm`, `ptm` or a preset there is no framing.
+    fn from_words<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<Self> {
+        let mut base = None;
+        let (mut overhead, mut framing, mut minimum) = (0_i32, Framing::None, 0);
+        while let Some(word) = words.next() {
+            match word {
+                "overhead" => overhead = words.next()?.parse().ok()?,
+                "mpu" => minimum = words.next()?.parse().ok()?,
+                "noatm" => framing = Framing::None,
+                "atm" => framing = Framing::Atm,
+                "ptm" => framing = Framing::Ptm,
+                _ => match Preset::by_name(word)? {
+                    preset if preset.name == ETHER_VLAN.name => {
+                        overhead = overhead.checked_add_unsigned(ethernet::VLAN_TAG)?;
+                    }
+                    Preset { link, .. } if base.is_none() => {
+                        overhead = overhead.checked_add(link.overhead())?;
+                        (framing, minimum) = (link.framing(), link.min_frame());
+                        base = Some(link);
+                    }
+                    _ => return None,
+                },
+            }
+        }
+        let layer = Self::new(overhead, framing).and_then(|layer| layer.with_min_frame(minimum)).ok()?;
+        Some(layer.with_mtu(base.and_then(|base| base.mtu())))
     }
 }
 

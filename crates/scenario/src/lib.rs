@@ -66,7 +66,6 @@ mod value;
 pub use access::Access;
 pub use cases::Case;
 pub use diagnostics::{Diagnostic, Place, Report, Severity, Source};
-pub use line::of_several;
 pub use memory::Need;
 pub use overrides::Override;
 pub use policy::Policy;

@@ -4,7 +4,7 @@ use core::num::NonZeroU16;
 
 use lastmile_linklayer::fixed_ratio::FixedRatio;
 use lastmile_linklayer::multilink::{Multilink, SequenceNumber};
-use lastmile_linklayer::{Framing, Interleave, LinkLayer, OamShare, PRESETS, Preset, ethernet, preset};
+use lastmile_linklayer::{Framing, Interleave, LinkLayer, OamShare, PRESETS, Preset, preset};
 use lastmile_model::Hop;
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::line::Config;
@@ -299,62 +299,22 @@ pub(crate) fn named_layer(table: &Table<'_>, name: &str) -> Option<LinkLayer> {
         };
         let names = || PRESETS.iter().flat_map(Preset::names);
         let near = match tunnel.as_str() {
-            "" => of_several(wanted).or_else(|| did_you_mean(wanted, names())),
+            "" => did_you_mean(wanted, names()),
             tunnel => nearest(wanted, names()).map(|known| format!("did you mean \"{tunnel}{known}\"?")),
         };
         let hint = match near {
             Some(hint) => hint,
             None => {
                 let known: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
-                format!("known: {}; or a table such as {{ overhead = 28, framing = \"atm\" }}", known.join(", "))
+                format!(
+                    "known: {}; or words of tc-cake(8), such as \"pppoe-ptm ether-vlan\" or \"ptm overhead 34\"",
+                    known.join(", ")
+                )
             }
         };
         table.error("encapsulation", format!("unknown encapsulation {name:?}"), Some(hint));
     }
     found
-}
-
-/// The hint where several presets, bytes, or a preset with bytes are named in place of one preset: the table that says
-/// it in a file. CAKE adds such words; its `ether-vlan` adds 4 bytes to a keyword, and nothing to its minimum.
-#[must_use]
-pub fn of_several(text: &str) -> Option<String> {
-    enum Word {
-        Bytes(i32),
-        Tag,
-        Known(LinkLayer),
-    }
-    let word = |word: &str| match (word.parse(), Preset::by_name(word)) {
-        (Ok(bytes), _) => Some(Word::Bytes(bytes)),
-        (_, Some(known)) if known.name == preset::ETHER_VLAN.name => Some(Word::Tag),
-        (_, Some(known)) => Some(Word::Known(known.link)),
-        _ => None,
-    };
-    let separates = |c: char| c.is_whitespace() || matches!(c, '+' | ',');
-    let words = text.split(separates).filter(|part| !part.is_empty()).map(word).collect::<Option<Vec<Word>>>()?;
-    let (mut bytes, mut layer) = (0_i32, None);
-    for word in &words {
-        match word {
-            Word::Bytes(more) => bytes = bytes.checked_add(*more)?,
-            Word::Tag => bytes = bytes.checked_add_unsigned(ethernet::VLAN_TAG)?,
-            Word::Known(known) if layer.is_none() => layer = Some(*known),
-            Word::Known(_) => return Some("name one preset: two encapsulations have no sum".to_owned()),
-        }
-    }
-    let framing = match layer.map(LinkLayer::framing) {
-        Some(Framing::None) => "none",
-        Some(Framing::Atm) => "atm",
-        // Framing of a line that bytes alone do not show.
-        Some(Framing::Ptm) | None => "ptm",
-    };
-    let overhead = bytes.checked_add(layer.map_or(0, LinkLayer::overhead))?;
-    let minimum = match layer.map_or(0, LinkLayer::min_frame) {
-        0 => String::new(),
-        bytes => format!(", minimum = {bytes}"),
-    };
-    let choice = if layer.is_none() { " (or \"atm\", \"none\")" } else { "" };
-    Some(format!(
-        "a file may have encapsulation = {{ overhead = {overhead}, framing = \"{framing}\"{minimum} }}{choice}"
-    ))
 }
 
 fn custom(table: &Table<'_>) -> Option<LinkLayer> {

@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 use clap::Args;
 use lastmile_linklayer::{Framing, LinkLayer, OamShare, PRESETS, Preset};
 use lastmile_scenario::diagnostics::did_you_mean;
-use lastmile_scenario::of_several;
 use lastmile_text::table::{Kind, Table};
 use lastmile_units::{ByteCount, CellCount};
 use serde::Serialize;
@@ -29,7 +28,8 @@ const LARGEST: u64 = 65_535;
 /// more.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Encapsulation by its name or an alias, `l2tp/CARRIER` for a tunnel [default: all]
+    /// Encapsulation by its name or an alias, `l2tp/CARRIER` for a tunnel, or words of tc-cake(8), such as
+    /// "ptm overhead 34" [default: all]
     #[arg(long = "link", value_name = "PRESET")]
     links: Vec<String>,
 
@@ -151,10 +151,10 @@ fn links(arguments: &Arguments) -> Result<Vec<Named>> {
 /// The link layer with the name `name`.
 pub(crate) fn link_by_name(name: &str) -> Result<LinkLayer> {
     LinkLayer::from_name(name).ok_or_else(|| {
-        let near = || did_you_mean(name, PRESETS.iter().flat_map(Preset::names));
-        let hint = of_several(name).or_else(near);
-        Failure::new(format_args!("unknown link layer \"{name}\""))
-            .hint(hint.unwrap_or_else(|| "`lastmile overhead` lists them all".to_owned()))
+        let hint = did_you_mean(name, PRESETS.iter().flat_map(Preset::names));
+        Failure::new(format_args!("unknown link layer \"{name}\"")).hint(hint.unwrap_or_else(|| {
+            "`lastmile overhead` lists them; words of tc-cake(8) are known, too: \"ptm overhead 34\"".to_owned()
+        }))
     })
 }
 

@@ -6,12 +6,13 @@ use std::path::Path;
 use clap::{Args, Subcommand};
 use lastmile_queueing::ack::clamp::{Growth, Target};
 use lastmile_queueing::meter::drain::Law;
+use lastmile_scenario::Policy;
 use lastmile_scenario::file::{self, Reading};
 use lastmile_scenario::policy::{AckRate, Class, Down, Line, LineOf, Position, Promise, Regulated, Rule, ready};
-use lastmile_scenario::{Policy, of_several};
 use lastmile_text::table::{Kind, Table};
 use lastmile_units::{BitRate, ByteCount};
 
+use super::overhead::link_by_name;
 use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 
@@ -49,7 +50,7 @@ pub(crate) struct OnLine {
     #[arg(long, value_name = "RATE", requires = "up")]
     pub(crate) down: Option<BitRate>,
 
-    /// Encapsulation in place of the file's line
+    /// Encapsulation in place of the file's line: a preset, or words of tc-cake(8), such as "ptm overhead 34"
     #[arg(long, value_name = "PRESET", requires = "up")]
     pub(crate) link: Option<String>,
 }
@@ -143,10 +144,7 @@ fn example() -> Result<Line> {
 }
 
 fn line(up: BitRate, down: BitRate, link: &str) -> Result<Line> {
-    let layer = lastmile_linklayer::LinkLayer::from_name(link).ok_or_else(|| {
-        let usual = || "lastmile overhead lists those there are".to_owned();
-        Failure::new(format_args!("unknown encapsulation \"{link}\"")).hint(of_several(link).unwrap_or_else(usual))
-    })?;
+    let layer = link_by_name(link)?;
     Ok(Line { up, down, up_layer: layer, down_layer: layer })
 }
 

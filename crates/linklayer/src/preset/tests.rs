@@ -35,6 +35,31 @@ const CAKE: &[(&str, u32, u32, &str)] = &[
     ("ethernet", 38, 84, "noatm"),
 ];
 
+/// tc-cake(8): pppoe-ptm is `ptm overhead 30`, ethernet `noatm overhead 38 mpu 84`; ether-vlan adds 4 bytes.
+#[test]
+fn words_of_cake_give_cakes_number_for_every_size() {
+    for (words, overhead, mpu, mode) in [
+        ("pppoe-ptm ether-vlan", 34, 0, "ptm"),
+        ("ethernet ether-vlan", 42, 84, "noatm"),
+        ("ether-vlan ethernet ether-vlan", 46, 84, "noatm"),
+        ("ptm overhead 34 mpu 68", 34, 68, "ptm"),
+        ("overhead 44 atm", 44, 0, "atm"),
+        ("overhead 44", 44, 0, "noatm"),
+        ("pppoe-llcsnap overhead 44", 44, 0, "atm"),
+        ("docsis  mpu 70", 18, 70, "noatm"),
+    ] {
+        let layer = LinkLayer::from_name(words).unwrap();
+        for ip in 0..1600 {
+            let expected = WireBytes::new(cake(ip, overhead, mpu, mode).into());
+            assert_eq!(layer.on_wire(ByteCount::new(ip.into())), expected, "{words}, {ip}");
+        }
+    }
+    assert_eq!(LinkLayer::from_name("pppoe-ptm ether-vlan").unwrap().mtu().map(|mtu| mtu.get()), Some(1492));
+    for wrong in ["pppoe-ptm aal5", "overhead", "overhead x", "mpu -1", "ptm 34", "overhead 2147483647 ether-vlan"] {
+        assert_eq!(LinkLayer::from_name(wrong), None, "{wrong}");
+    }
+}
+
 #[test]
 fn every_cake_keyword_gives_cakes_number_for_every_size() {
     for &(keyword, overhead, mpu, mode) in CAKE {

@@ -43,7 +43,7 @@ pub(super) fn of(kind: Kind, linked: Linked<'_>) -> Value {
         }
         Kind::Encapsulation => {
             let names: Vec<&str> = PRESETS.iter().flat_map(Preset::names).collect();
-            json!({ "anyOf": [{ "enum": names }, { "type": "string", "pattern": "^l2tp/" }] })
+            json!({ "anyOf": [{ "enum": names }, { "type": "string", "pattern": "^l2tp/|\\s" }] })
         }
         Kind::Table(link) => any(linked(link).iter().map(|name| reference(name)).collect()),
         Kind::Tables(link) => {

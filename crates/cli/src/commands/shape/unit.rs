@@ -32,7 +32,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "RATE", requires_all = ["policy", "up"])]
     down: Option<BitRate>,
 
-    /// Encapsulation in place of the file's line
+    /// Encapsulation in place of the file's line: a preset, or words of tc-cake(8), such as "ptm overhead 34"
     #[arg(long, value_name = "PRESET", requires = "up")]
     link: Option<String>,
 
