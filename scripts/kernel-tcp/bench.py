@@ -23,6 +23,7 @@ import datetime
 import io
 import json
 import os
+import random
 import re
 import statistics
 import subprocess
@@ -234,8 +235,17 @@ def cell(runs, get):
     return f"{statistics.median(values):.4g} ({values[0]:.4g} to {values[-1]:.4g})"
 
 
+def interval(both, get):
+    """The 95 % interval of the deviation of the medians, by the bootstrap: both sides are drawn anew 2000 times."""
+    draw = random.Random(1)
+    sides = [[get(run) for run in both[kind]] for kind in ("kernel", "simulated")]
+    middles = ([statistics.median(draw.choices(side, k=len(side))) for side in sides] for _ in range(2000))
+    ratios = sorted(simulated / kernel_value - 1 for kernel_value, simulated in middles)
+    return ratios[49], ratios[1949]
+
+
 def verdict(both):
-    """The deviation of the medians, and whether it is within the tolerance."""
+    """The deviation of the medians with its interval, and whether it is within the tolerance."""
 
     def middle(kind, get):
         return statistics.median(get(run) for run in both[kind])
@@ -245,7 +255,18 @@ def verdict(both):
         kernel_value, simulated = middle("kernel", get), middle("simulated", get)
         off = simulated / kernel_value - 1
         good = abs(off) <= 0.05 if title != "ping p50" else abs(off) <= 0.1 or abs(simulated - kernel_value) <= 2
-        parts.append(f"{off:+.1%}{'' if good else ' (!)'}")
+        low, high = interval(both, get)
+        parts.append(f"{off:+.1%}{'' if good else ' (!)'} ({100 * low:+.0f} to {100 * high:+.0f})")
+    return parts
+
+
+def by_start(both):
+    """The median of the deviations of single starts, with their quartiles."""
+    parts = []
+    for _, _, get in MEASURES[:3]:
+        offs = sorted(get(simulated) / get(kernel) - 1 for kernel, simulated in zip(both["kernel"], both["simulated"]))
+        low, high = quantile(offs, 0.25), quantile(offs, 0.75)
+        parts.append(f"{statistics.median(offs):+.1%} ({100 * low:+.0f} to {100 * high:+.0f})")
     return parts
 
 
@@ -262,6 +283,9 @@ def table(folders):
             print(f"| {line.replace('-', '/')} | {congestion} | {len(runs)} | {kind} | {cells} |")
         if len(both) == 2:
             print(f"| | | | difference of medians | {' | '.join(verdict(both))} | | | | |")
+            # Both run over the same trace.
+            if "trace" in LINES[line]:
+                print(f"| | | | differences of starts | {' | '.join(by_start(both))} | | | | |")
 
 
 def windows(folder, line, congestion, start):
