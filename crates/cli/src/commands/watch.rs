@@ -4,7 +4,7 @@ mod metrics;
 mod unit;
 mod web;
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -16,6 +16,7 @@ use lastmile_live::shape::sandbox;
 use lastmile_live::stop::Stop;
 use lastmile_units::{ByteCount, Duration};
 use lastmile_watch::collect::kernel::Devices;
+use lastmile_watch::collect::names::look_up;
 use lastmile_watch::collect::pings::{Host, Pings, Target};
 use lastmile_watch::collect::shaper::Shaper;
 use lastmile_watch::daemon::{Audience, Config};
@@ -230,19 +231,22 @@ fn open_failure(error: &store::Error, file: &Path) -> Failure {
 
 impl Start {
     fn config(&self) -> Result<Config> {
-        let gateway = |name: &str, host| Target { name: name.to_owned(), host };
-        let gateways = [gateway("gateway", Host::GatewayV4), gateway("gateway6", Host::GatewayV6)];
+        let target = |name: &str, host| Target { name: name.to_owned(), host };
+        let gateways = [target("gateway", Host::GatewayV4), target("gateway6", Host::GatewayV6)];
         // A machine without IPv6 has no gateway of it, which is no trouble.
         let has_v6 = lastmile_live::gateway::v6().is_some();
         let mut targets: Vec<Target> = gateways
             .into_iter()
             .filter(|target| !self.no_gateway && (target.host == Host::GatewayV4 || has_v6))
             .collect();
+        let is_name = |target: &&String| target.parse::<IpAddr>().is_err();
+        let mut named = look_up(&self.targets.iter().filter(is_name).cloned().collect::<Vec<_>>()).into_iter();
         for name in &self.targets {
             if targets.iter().any(|other| other.name == *name) {
                 return Err(Failure::new(format_args!("{name} is named twice")));
             }
-            targets.push(Target { name: name.clone(), host: Host::At(address_of(name)?) });
+            let host = name.parse().ok().map(|address: IpAddr| Host::At((address, 0).into()));
+            targets.extend(host.or_else(|| named.next().map(Host::Named)).map(|host| target(name, host)));
         }
         let mut code_points = self.code_points.clone();
         code_points.sort_unstable();
@@ -267,18 +271,5 @@ impl Start {
             hour_days: self.hour_days,
             limit_bytes: self.limit.as_u64(),
         }
-    }
-}
-
-/// The address of a host.
-fn address_of(name: &str) -> Result<SocketAddr> {
-    if let Ok(address) = name.parse::<IpAddr>() {
-        return Ok((address, 0).into());
-    }
-    let found = (name, 0).to_socket_addrs().map(|mut found| found.next());
-    match found {
-        Ok(Some(address)) => Ok(address),
-        Ok(None) => Err(Failure::new(format_args!("{name} has no address"))),
-        Err(error) => Err(Failure::new(format_args!("{name} has no address: {error}"))),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Each path has a socket. A route may change and an address may go, and a connected socket keeps
 //! the address that it had: so a socket is opened anew when nothing was heard for `RENEW` or a
-//! request could not be sent, and the gateway is looked up again. Where the new one cannot be opened, the old one goes
+//! request could not be sent, with the latest address of the gateway or the name. Where the new one cannot be opened, the old one goes
 //! on: after an outage of a link it sends again with the next request. Requests go out on a fixed grid, the paths one
 //! after another within an interval. A request without a reply after [`PATIENCE`] is lost.
 
@@ -15,6 +15,7 @@ use lastmile_live::echo::{self, Echo};
 use lastmile_live::stop::Stop;
 use lastmile_live::{Error, gateway};
 
+use super::names::Named;
 use crate::recorder::Outcome;
 use crate::sample::{PATIENCE, Path};
 
@@ -33,10 +34,12 @@ pub struct Target {
 }
 
 /// The address of a host.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Host {
     /// This one.
     At(SocketAddr),
+    /// That of a name, whatever it is at the time.
+    Named(Named),
     /// The default gateway of IPv4, whatever it is at the time.
     GatewayV4,
     /// The default gateway of IPv6.
@@ -44,11 +47,20 @@ pub enum Host {
 }
 
 impl Host {
-    fn address(self) -> Option<SocketAddr> {
+    fn address(&self) -> Option<SocketAddr> {
         match self {
-            Self::At(address) => Some(address),
+            Self::At(address) => Some(*address),
+            Self::Named(host) => host.address(),
             Self::GatewayV4 => gateway::v4().map(|gateway| gateway.address),
             Self::GatewayV6 => gateway::v6().map(|gateway| gateway.address),
+        }
+    }
+
+    /// The reason for which it has no address.
+    fn missing(&self) -> String {
+        match self {
+            Self::Named(_) => "its name has no address".to_owned(),
+            Self::At(_) | Self::GatewayV4 | Self::GatewayV6 => "there is no default gateway".to_owned(),
         }
     }
 }
@@ -102,11 +114,12 @@ impl Pings {
     #[must_use]
     pub fn refused(&self) -> Option<Error> {
         // The permission is one of an address family: a gateway that is not there yet has that of any host.
-        let any = |host: Host| match host {
+        let any = |host: &Host| match host {
             Host::GatewayV6 => SocketAddr::from((Ipv6Addr::LOCALHOST, 0)),
             _ => SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         };
-        let opened = self.targets.iter().map(|target| Echo::open(target.host.address().unwrap_or(any(target.host)), 0));
+        let opened =
+            self.targets.iter().map(|target| Echo::open(target.host.address().unwrap_or(any(&target.host)), 0));
         let mut refused = None;
         for one in opened {
             match one {
@@ -128,7 +141,7 @@ impl Pings {
         let gap = self.interval / count;
         let watched = |((target, code_point), number): ((&Target, u8), u32)| Watched {
             path: Path { target: target.name.clone(), code_point },
-            host: target.host,
+            host: target.host.clone(),
             address: None,
             echo: None,
             opened: None,
@@ -261,7 +274,7 @@ impl Watched {
                 Some(hint) => format!("{error}: {hint}"),
                 None => error.to_string(),
             }),
-            None => Err("there is no default gateway".to_owned()),
+            None => Err(self.host.missing()),
         };
         match opened {
             Ok(echo) => (self.echo, self.failed) = (Some(echo), false),
