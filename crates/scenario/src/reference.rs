@@ -152,7 +152,8 @@ An override is checked like the same line in the file.
 
 const ENCAPSULATIONS: &str = "\
 `encapsulation` takes one of these names (`lastmile overhead` shows what each costs for any size), `l2tp/` and the \
-name of the tunnel's carrier, words of tc-cake(8), such as `pppoe-ptm ether-vlan` or `ptm overhead 34 mpu 68`, or a table.";
+name of the tunnel's carrier, words of tc-cake(8), such as `pppoe-ptm ether-vlan` or `ptm overhead 34 mpu 68`, or a \
+table.";
 
 /// The whole reference, as Markdown.
 #[must_use]

@@ -1,4 +1,4 @@
-//! What a comparison of two captures keeps of each packet.
+//! The properties of each packet that a comparison of two captures keeps.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, Hasher as _};

@@ -174,8 +174,8 @@ fn a_vdsl_line_gets_no_wrong_name() {
     }
 }
 
-/// FQ-CoDel holds the upload below its buffer, and pings wait for a packet at most. On a busy machine the time may be up
-/// before a queue has been examined: its kind then stays open, and is never a wrong one.
+/// FQ-CoDel holds the upload below its buffer, and pings wait for a packet at most. On a busy machine the time may be
+/// up before a queue has been examined: its kind then stays open, and is never a wrong one.
 #[test]
 #[ignore = "real packets: run scripts/live-tests.sh"]
 fn a_line_with_fq_codel_is_detected_and_its_scenario_delays_as_it_does() {

@@ -51,7 +51,7 @@ pub(crate) struct Row {
     pub limiter: String,
     /// Whether a shaper or policer was found that is not there, or the other way round.
     pub limiter_wrong: bool,
-    /// What the queue does, as found.
+    /// The kind of the queue, as found.
     pub queue: String,
     /// Whether it is sure, and wrong.
     pub queue_wrong: bool,

@@ -35,7 +35,7 @@ pub(crate) enum Before {
     Policer(BitRate, WireBytes, LinkLayer),
 }
 
-/// What the queue of a line does beside dropping what does not fit.
+/// The behaviour of the queue of a line below its limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Queue {
     /// Nothing.
@@ -70,7 +70,7 @@ pub(crate) struct Side {
     pub delay: Duration,
     /// Capacity of the queue; FQ-CoDel and SFQ have their defaults.
     pub buffer: Limit,
-    /// What the queue does beside its overflow.
+    /// The behaviour of the queue below its limit.
     pub queue: Queue,
     /// Shaper or policer.
     pub before: Before,

@@ -1,4 +1,4 @@
-//! What a queue does beside dropping what does not fit: fair turns of flows, and a controlled delay.
+//! The behaviour of a queue below its limit: fair turns of flows, and a controlled delay.
 //!
 //! An overload that no queue controls against (CoDel drops ever faster, yet takes seconds to reach a third of all
 //! packets) shows its limit alone. So this overload is slight: a burst lets [`STANDING_S`] of packets wait, and then

@@ -144,7 +144,7 @@ impl Examination<'_> {
         Ok(side)
     }
 
-    /// What the queue does beside its overflow: whether a law controls it, so that it has no buffer that fills.
+    /// The behaviour of the queue below its limit: whether a law controls it, so that it has no buffer that fills.
     fn discipline(&mut self, side: &mut Side, sustained: &Sustained, large: &[Fill]) -> Result<bool, Error> {
         if !matches!(side.limiter, Limiter::Line) || !self.has_time(discipline::cost_s(sustained.packet_s)) {
             return Ok(false);

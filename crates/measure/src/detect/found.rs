@@ -21,7 +21,7 @@ pub struct Detection {
     pub took_s: f64,
     /// Steps that were not possible, and why, in sentences.
     pub warnings: Vec<String>,
-    /// What no detection sees, in sentences.
+    /// Properties that no detection sees, in sentences.
     #[serde(default)]
     pub not_seen: Vec<String>,
     /// Whether all steps ended: both ways are there.
@@ -52,7 +52,7 @@ pub struct Side {
     pub limiter: Limiter,
     /// The buffer, where it filled.
     pub buffer: Option<Buffer>,
-    /// What the queue does beside its overflow; `None` where no slight overload showed it.
+    /// The behaviour of the queue below its limit; `None` where no slight overload showed it.
     #[serde(default)]
     pub discipline: Option<Discipline>,
     /// Share of packets lost without overload, where any was.

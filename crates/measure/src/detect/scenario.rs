@@ -207,7 +207,7 @@ fn queue(text: &mut String, side: &Side, candidate: Option<&Candidate>, rate: Es
     }
 }
 
-/// What the queue does beside its overflow, and how it showed.
+/// The behaviour of the queue below its limit, and the waits that showed it.
 fn discipline(text: &mut String, found: &Discipline) -> std::fmt::Result {
     let names: Vec<&str> = found.kinds.iter().map(|kind| kind.name()).collect();
     let names = match names[..] {

@@ -95,7 +95,7 @@ pub struct Grants {
     pub grants: u64,
     /// Bytes of requested grants on the wire.
     pub granted_bytes: u64,
-    /// Those of them that nothing used.
+    /// Granted bytes that nothing used.
     pub unused_bytes: u64,
     /// Bytes that were sent in grants without a request.
     pub unrequested_bytes: u64,

@@ -43,9 +43,9 @@ pub(crate) static TCP: Section = Section {
             "receive_window",
             Kind::Bytes,
             "3.75 MiB",
-            "The most that can be in flight, by the buffers of both hosts. Linux tunes the receive buffer to 6 MiB of memory \
-             (tcp_rmem), of which headers take 3/8; Linux 6.18 to 32 MiB, so that the send buffer of 4 MiB (tcp_wmem) \
-             limits. For senders with larger buffers set it, with `autotune = true`.",
+            "The most that can be in flight, by the buffers of both hosts. Linux tunes the receive buffer to 6 MiB of \
+             memory (tcp_rmem), of which headers take 3/8; Linux 6.18 to 32 MiB, so that the send buffer of 4 MiB \
+             (tcp_wmem) limits. For senders with larger buffers set it, with `autotune = true`.",
         )
         .at_least("1 B")
         .at_most("1 GiB"),

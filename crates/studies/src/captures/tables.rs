@@ -132,7 +132,8 @@ pub(super) fn all(document: &Document, most: usize, width: u16) -> String {
     }
     groups(&mut text, document, width);
     if !document.datagram_flows.is_empty() {
-        let _ = write!(text, "\n{}", flows::table(&document.datagram_flows, most, width));
+        let table = flows::table(&document.datagram_flows, most, width);
+        let _ = write!(text, "\nFlows of datagrams; up: from the end of the first packet\n{table}");
     }
     if let Some(joined) = &document.joined {
         text.push_str(&both_ends::text(joined, &document.file, width));

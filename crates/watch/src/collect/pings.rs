@@ -2,9 +2,9 @@
 //!
 //! Each path has a socket. A route may change and an address may go, and a connected socket keeps
 //! the address that it had: so a socket is opened anew when nothing was heard for `RENEW` or a
-//! request could not be sent, with the latest address of the gateway or the name. Where the new one cannot be opened, the old one goes
-//! on: after an outage of a link it sends again with the next request. Requests go out on a fixed grid, the paths one
-//! after another within an interval. A request without a reply after [`PATIENCE`] is lost.
+//! request could not be sent, with the latest address of the gateway or the name. Where the new one cannot
+//! be opened, the old one goes on: after an outage of a link it sends again with the next request. Requests go out on
+//! a fixed grid, the paths one after another within an interval. A request without a reply after [`PATIENCE`] is lost.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -38,7 +38,7 @@ pub struct Target {
 pub enum Host {
     /// This one.
     At(SocketAddr),
-    /// That of a name, whatever it is at the time.
+    /// The address of a name, whatever it is at the time.
     Named(Named),
     /// The default gateway of IPv4, whatever it is at the time.
     GatewayV4,
