@@ -97,7 +97,9 @@ impl<'a> Full<'a> {
             let used = constraint.used((index, link), part, || data.bits(index, link, &constraint));
             Self { index, link, constraint, used }
         });
-        all.reduce(|a, b| if b.used > a.used { b } else { a }).filter(|full| full.used >= FULL)
+        // The data of a class are counted as delivered, and without ACKs: less than what it lets pass.
+        let rank = |full: &Self| (full.constraint.is_of_some(), full.used);
+        all.filter(|full| full.used >= FULL).reduce(|a, b| if rank(&b) > rank(&a) { b } else { a })
     }
 
     /// In words, for data.
