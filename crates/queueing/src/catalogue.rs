@@ -12,6 +12,7 @@
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
 
+use crate::classify::Packets;
 use crate::spec::{Over, Problem, Shaper, Site};
 use crate::{BuildError, Discipline, Environment, Limit, Node, Spec};
 
@@ -127,12 +128,17 @@ pub(crate) trait Mechanism {
         }
     }
 
-    /// The shapers that every packet passes, the outermost first.
-    fn shapers(&self) -> Vec<Shaper> {
+    /// The shapers and policers that each of `packets` passes, the outermost first.
+    fn shapers_of(&self, packets: &Packets) -> Vec<Shaper> {
         match self.below().as_slice() {
-            [only] => only.shapers(),
+            [only] => only.shapers_of(packets),
             _ => Vec::new(),
         }
+    }
+
+    /// True if it, or a discipline below, sets code points of differentiated services.
+    fn sets_dscp(&self) -> bool {
+        self.below().into_iter().any(Spec::sets_dscp)
     }
 
     /// Builds what [`Mechanism::check`] has accepted.
@@ -149,9 +155,15 @@ pub(crate) trait Above {
         false
     }
 
-    /// The shaper of the discipline itself.
-    fn shaper(&self) -> Option<Shaper> {
-        None
+    /// The shapers and policers of the discipline itself that each of `packets` passes.
+    fn own_shapers(&self, packets: &Packets) -> Vec<Shaper> {
+        let _ = packets;
+        Vec::new()
+    }
+
+    /// True if it sets code points of differentiated services.
+    fn sets_dscp(&self) -> bool {
+        false
     }
 
     /// The discipline over `queue`.
@@ -181,8 +193,13 @@ impl<C: Above> Mechanism for Over<C> {
         self.config.thins_acks() || self.queue.thins_acks()
     }
 
-    fn shapers(&self) -> Vec<Shaper> {
-        self.config.shaper().into_iter().chain(self.queue.shapers()).collect()
+    fn shapers_of(&self, packets: &Packets) -> Vec<Shaper> {
+        let own = self.config.own_shapers(packets);
+        own.into_iter().chain(self.queue.shapers_of(packets)).collect()
+    }
+
+    fn sets_dscp(&self) -> bool {
+        self.config.sets_dscp() || self.queue.sets_dscp()
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {

@@ -13,6 +13,7 @@
 mod condition;
 mod ftp;
 mod matching;
+mod packets;
 pub mod rules;
 mod tracker;
 mod verdict;
@@ -21,6 +22,7 @@ use lastmile_units::Instant;
 
 pub use condition::Condition;
 pub use matching::{Bound, End, Match, MatchError, Pattern, Prefix};
+pub use packets::{Data, Packets};
 pub use rules::Rules;
 
 /// A class of a scheduler, counted from zero.

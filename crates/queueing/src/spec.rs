@@ -3,11 +3,14 @@
 //! A configuration describes a tree with [`Spec`]; [`Spec::build`] makes it for any kind of packet and any line. Both
 //! clocks build theirs from the same value. The disciplines stand in one table, [`mod@crate::catalogue`].
 
+use std::sync::Arc;
+
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
 use lastmile_units::{BitRate, PacketCount, WireBytes};
 
 use crate::catalogue::{Built, Mechanism};
+use crate::classify::Packets;
 use crate::{Environment, Limit, Node, Overflow, fifo};
 
 mod classes;
@@ -16,7 +19,7 @@ mod policy;
 mod site;
 
 pub use classes::ClassSpec;
-pub(crate) use classes::{check_classes, numbered};
+pub(crate) use classes::{check_classes, numbered, shapers_of_class};
 pub use error::{BuildError, Problem};
 pub(crate) use policy::shaper_over;
 pub use site::Site;
@@ -88,10 +91,17 @@ macro_rules! spec {
                 }
             }
 
-            fn shapers(&self) -> Vec<Shaper> {
+            fn shapers_of(&self, packets: &Packets) -> Vec<Shaper> {
                 match self {
-                    $(Self::$kind(config) => Mechanism::shapers(config),)*
-                    $(Self::$part(config) => Mechanism::shapers(config),)*
+                    $(Self::$kind(config) => Mechanism::shapers_of(config, packets),)*
+                    $(Self::$part(config) => Mechanism::shapers_of(config, packets),)*
+                }
+            }
+
+            fn sets_dscp(&self) -> bool {
+                match self {
+                    $(Self::$kind(config) => Mechanism::sets_dscp(config),)*
+                    $(Self::$part(config) => Mechanism::sets_dscp(config),)*
                 }
             }
 
@@ -107,19 +117,40 @@ macro_rules! spec {
 
 crate::catalogue!(spec);
 
-/// A shaper that every packet of a queue passes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// A rate that packets of a queue do not exceed.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shaper {
-    /// The rate of the shaper on the wire.
+    /// The rate on the wire.
     pub rate: BitRate,
-    /// The most bytes on the wire that pass in a span of time beyond its rate. `None`: urgent or guaranteed traffic
+    /// The most bytes on the wire that pass in a span of time beyond the rate. `None`: urgent or guaranteed traffic
     /// passes in addition.
     pub burst: Option<WireBytes>,
+    /// True for a limit that later makes up for time in which other traffic held its packets back, since the
+    /// beginning of the clock.
+    pub saves: bool,
+    /// The mechanism that has the rate.
+    pub by: Limiter,
+}
+
+/// A mechanism with a rate.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Limiter {
+    /// A shaper of all packets.
+    Shaper,
+    /// The ceiling of a class with this name, of a scheduler.
+    Class(Arc<str>),
+    /// A policer, in front of the queue.
+    Policer,
 }
 
 impl Shaper {
     /// At least a full Ethernet frame on any wire.
     pub(crate) const PACKET: WireBytes = WireBytes::new(2_000);
+
+    /// A shaper of all packets.
+    pub(crate) const fn of_all(rate: BitRate, burst: Option<WireBytes>) -> Self {
+        Self { rate, burst, saves: false, by: Limiter::Shaper }
+    }
 }
 
 impl Spec {
@@ -161,7 +192,21 @@ impl Spec {
     /// upper limit of an HFSC.
     #[must_use]
     pub fn shapers(&self) -> Vec<Shaper> {
-        Mechanism::shapers(self)
+        let mut shapers = self.shapers_of(&Packets::default());
+        shapers.retain(|shaper| shaper.by != Limiter::Policer);
+        shapers
+    }
+
+    /// The shapers, ceilings of classes and policers that each of `packets` passes for certain, the outermost first.
+    #[must_use]
+    pub fn shapers_of(&self, packets: &Packets) -> Vec<Shaper> {
+        Mechanism::shapers_of(self, packets)
+    }
+
+    /// True if this discipline, or one below, sets code points of differentiated services.
+    #[must_use]
+    pub fn sets_dscp(&self) -> bool {
+        Mechanism::sets_dscp(self)
     }
 
     /// The disciplines right below this one, in the order of the configuration.

@@ -7,6 +7,8 @@
 //!   where the source sends no others: datagrams, and simulated transfers without an end. Elsewhere
 //!   they have the best size for the wire;
 //! - *the rate of each shaper* before such a link, and its burst;
+//! - *the ceiling of each class and the rate of each policer* before such a link that all its packets with data pass
+//!   whatever happens, as addresses, ports, protocol, code point and size tell, and their bursts;
 //! - *the grants of each link* whose station has one request on the way: what one request brings, for
 //!   each of the shortest cycles;
 //! - *its receive window*: one window per round trip of the empty path, serialisation and
@@ -30,12 +32,14 @@
 mod carryover;
 mod constraint;
 pub(crate) mod fair;
+mod full;
 mod shape;
 
 use std::sync::Arc;
 
 use lastmile_model::outcome::{FlowOutcome, Outcome};
 use lastmile_model::{Link, Network, Replay, Source, Traffic};
+use lastmile_queueing::classify::Packets;
 use lastmile_queueing::line::grants::{Cycle, PerRequest};
 use lastmile_queueing::spec::Spec;
 use lastmile_units::{Duration, Instant};
@@ -46,7 +50,8 @@ use crate::interval::Interval;
 pub(crate) use carryover::Before;
 use carryover::Carried;
 use constraint::Constraint;
-pub(crate) use constraint::{Full, Span};
+pub(crate) use constraint::Span;
+pub(crate) use full::{Full, Loads};
 pub(crate) use shape::Shape;
 use shape::TcpShape;
 
@@ -107,10 +112,11 @@ impl Limits {
         }
         let all = if shape.many { ", all its connections together" } else { "" };
         let simulated = outcome.events.is_some();
-        let data = constraints(network, &shape.data_path, shape.payload).map(|(link, constraint, beyond)| {
+        let data = shape.constraints.iter().cloned().filter_map(|(link, constraint)| {
+            let beyond = constraint.beyond(shape.payload)?;
             let by = format!("{}{all}", constraint.words(&network.links[link]));
-            let bound = Bound::of_link(link, shape.best_bps(&network.links[link], constraint, simulated), by);
-            LinkBound { bound, link, constraint, beyond }
+            let bound = Bound::of_link(link, shape.best_bps(&network.links[link], &constraint, simulated), by);
+            Some(LinkBound { bound, link, constraint, beyond })
         });
         let tcp = shape.tcp.filter(|_| !shape.many);
         let window = tcp.map(|tcp| (tcp.window, by_window(network, shape, &tcp)));
@@ -149,11 +155,9 @@ pub(crate) fn of_flow(
     let source = limits.source.iter().map(|bound| add(bound, bound.bps, carried.of_source(bound.bps, from) + packet));
     let data = limits.data.iter().map(|of| {
         let part = of.constraint.part(&network.links[of.link], (from, to));
-        add(
-            &of.bound,
-            of.bound.bps * part,
-            carried.over((of.link, of.constraint, of.bound.bps), from) + of.beyond + packet,
-        )
+        let saved = if of.constraint.saves() { of.bound.bps * from.as_secs_f64() / 8.0 } else { 0.0 };
+        let before = carried.over((of.link, &of.constraint, of.bound.bps), from) + saved;
+        add(&of.bound, of.bound.bps * part, before + of.beyond + packet)
     });
     let window = limits.window.iter().map(|(bytes, bound)| add(bound, bound.bps, format::to_f64(*bytes)));
     let acks = limits.acks.iter().map(|of| {
@@ -179,7 +183,10 @@ fn by_acks(network: &Network, outcome: &Outcome, shape: &Shape, tcp: TcpShape) -
     if !shape.ack_path.iter().all(|link| keeps_acks(network, outcome, *link, tcp)) {
         return Vec::new();
     }
-    let bounds = constraints(network, &shape.ack_path, covers).map(|(index, constraint, beyond)| {
+    let all = Constraint::along(network, &shape.ack_path, &Packets::default()).into_iter();
+    // ACKs that passed a policer before a span may wait in the queue behind it.
+    let bounds = all.filter(|(_, constraint)| !constraint.is_policer()).filter_map(|(index, constraint)| {
+        let beyond = constraint.beyond(covers)?;
         let link = &network.links[index];
         let ack = shape.ack_over(link, tcp.with_equal_timestamps());
         // Bytes of ACKs pass beyond the rate, and each is for this much data.
@@ -188,28 +195,10 @@ fn by_acks(network: &Network, outcome: &Outcome, shape: &Shape, tcp: TcpShape) -
             _ => beyond / format::to_f64(ack.as_u64()) * format::to_f64(covers),
         };
         let bps = constraint.packets_per_s(link, ack) * format::to_f64(covers) * 8.0;
-        LinkBound {
-            bound: Bound::of_link(index, bps, constraint.words_for_acks(link)),
-            link: index,
-            constraint,
-            beyond,
-        }
+        let bound = Bound::of_link(index, bps, constraint.words_for_acks(link));
+        Some(LinkBound { bound, link: index, constraint, beyond })
     });
     bounds.collect()
-}
-
-/// The strict constraints of the links of `path`, and the bytes that pass beyond each, in packets of `payload`.
-fn constraints<'a>(
-    network: &'a Network,
-    path: &'a [usize],
-    payload: u64,
-) -> impl Iterator<Item = (usize, Constraint, f64)> + 'a {
-    let of =
-        |index: usize| Constraint::of(&network.links[index]).into_iter().map(move |constraint| (index, constraint));
-    path.iter()
-        .copied()
-        .flat_map(of)
-        .filter_map(move |(index, constraint)| Some((index, constraint, constraint.beyond(payload)?)))
 }
 
 /// True for a link that neither lost nor merged ACKs.

@@ -9,7 +9,7 @@
 use lastmile_model::{Network, Source, Transport};
 use lastmile_tcp::RoundTrips;
 
-use crate::bounds::{Full, Shape};
+use crate::bounds::{Full, Loads, Shape};
 use crate::format;
 use crate::interval::Interval;
 use crate::schema::{PhaseLink, Shares};
@@ -43,8 +43,8 @@ pub(crate) struct Case<'a> {
     pub(crate) retransmissions: u64,
     /// Packets for each ACK over the flow's life, and its goodput in the phase, bit/s.
     pub(crate) reached: (f64, f64),
-    /// The number of flows with data for each link in the phase.
-    pub(crate) sharing: &'a [usize],
+    /// The data of all traffic in the phase.
+    pub(crate) data: &'a Loads<'a>,
 }
 
 /// A measured round trip.
@@ -104,7 +104,7 @@ impl Case<'_> {
                 "the application offered nothing more".to_owned()
             }
             _ => {
-                let full = self.fullest(&self.shape.data_path);
+                let full = self.full_of_data();
                 let full = full.map(|full| format!("; {} is {} busy", full.filled(), full.percent()));
                 format!("the source, which sends on its own schedule{}", full.unwrap_or_default())
             }
@@ -120,7 +120,7 @@ impl Case<'_> {
         let trip = trip.map_or_else(String::new, |trip| format!("; {}", self.trip(&trip)));
         // Nothing was retransmitted. Once data arrive the handshake is over, and their end and the FIN remain.
         if self.retransmissions == 0 {
-            let full = self.fullest(&self.shape.data_path);
+            let full = self.full_of_data();
             let full = full.map(|full| format!("{} ({} busy); ", full.words(), full.percent())).unwrap_or_default();
             let handshake = if self.reached.1 > 0.0 { "" } else { "a handshake or " };
             return format!("{full}waiting for {handshake}its last data to be acknowledged{trip}");
@@ -141,8 +141,8 @@ impl Case<'_> {
     fn link_or_window(&self, cause: &str) -> String {
         let trip = self.round_trip(cause);
         let window = self.window(cause, trip.as_ref());
-        if let Some(full) = self.fullest(&self.shape.data_path) {
-            let sharing = match self.sharing[full.index] {
+        if let Some(full) = self.full_of_data() {
+            let sharing = match self.data.flows_through(&full) {
                 0 | 1 => String::new(),
                 flows => format!(", shared by {flows} flows"),
             };
@@ -202,7 +202,7 @@ impl Case<'_> {
     /// The link carries ACKs and next to nothing else. ACKs of QUIC are not counted there: no flow has data on it.
     fn has_acks_alone(&self, link: usize) -> bool {
         match self.shape.tcp {
-            Some(tcp) if tcp.hidden => self.sharing[link] == 0,
+            Some(tcp) if tcp.hidden => self.data.flows_over(link) == 0,
             _ => self.interval.ack_share(link) >= ACKS_ALONE,
         }
     }
@@ -325,9 +325,14 @@ impl Case<'_> {
         if cause == "receive_window" { self.round_trips.in_flight_s() } else { self.round_trips.measured_s() }
     }
 
-    /// The fullest hold of the links of `path`, if it is full.
+    /// The fullest constraint on each packet of the links of `path`, if it is full.
     fn fullest(&self, path: &[usize]) -> Option<Full<'_>> {
-        Full::of(self.network, path, self.interval)
+        Full::of(self.network, path, self.interval, self.data)
+    }
+
+    /// The fullest constraint on the flow's data, if it is full.
+    fn full_of_data(&self) -> Option<Full<'_>> {
+        Full::of_data(self.network, self.shape, self.interval, self.data)
     }
 }
 

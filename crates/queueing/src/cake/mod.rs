@@ -46,6 +46,7 @@ use lastmile_packet::{FlowDirectory, Packet};
 use lastmile_units::{ByteCount, Instant, PacketCount};
 
 use crate::catalogue::{Built, Mechanism};
+use crate::classify::Packets;
 use crate::discipline::Counter;
 use crate::random::Stream;
 use crate::spec::{self, Problem, Site};
@@ -211,9 +212,13 @@ impl Mechanism for Config {
     }
 
     /// With another link layer its bytes differ from those of this wire. Its clock lets one packet pass at once.
-    fn shapers(&self) -> Vec<spec::Shaper> {
+    fn shapers_of(&self, _packets: &Packets) -> Vec<spec::Shaper> {
         let rate = self.bandwidth.filter(|_| self.link_layer.is_none());
-        rate.map(|rate| spec::Shaper { rate, burst: Some(spec::Shaper::PACKET) }).into_iter().collect()
+        rate.map(|rate| spec::Shaper::of_all(rate, Some(spec::Shaper::PACKET))).into_iter().collect()
+    }
+
+    fn sets_dscp(&self) -> bool {
+        self.wash
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {

@@ -22,6 +22,7 @@ use lastmile_units::Instant;
 use super::condition::{Check, Facts, Known, Observer};
 pub use super::matching::MOST_RULES as MOST;
 use super::matching::{Match, MatchError, check_patterns};
+use super::packets::Packets;
 use super::verdict::{Kept, Look, RuleSet, Verdict};
 use crate::discipline::{Counter, answers_of_below};
 use crate::{Backlog, Discipline, DropSink, Environment, Node, Spec};
@@ -48,6 +49,29 @@ pub struct Rule {
     pub class: u16,
     /// A match ends the list.
     pub last: bool,
+}
+
+impl Config {
+    /// The class that each of `packets` gets; `None` where that depends.
+    pub(crate) fn class_of_all(&self, packets: &Packets) -> Option<u16> {
+        let (mut classes, mut of_ended) = (vec![self.otherwise], Vec::new());
+        for rule in &self.rules {
+            match packets.answer(&rule.matches) {
+                Some(true) => {
+                    classes = vec![rule.class];
+                    if rule.last {
+                        break;
+                    }
+                }
+                None if rule.last => of_ended.push(rule.class),
+                None => classes.push(rule.class),
+                Some(false) => {}
+            }
+        }
+        let mut all = classes.into_iter().chain(of_ended);
+        let first = all.next()?;
+        all.all(|class| class == first).then_some(first)
+    }
 }
 
 /// Refuses lists that are too long and conditions without meaning.

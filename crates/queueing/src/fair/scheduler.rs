@@ -7,8 +7,9 @@ use lastmile_units::{Instant, PacketCount, WireBytes};
 
 use super::members::{Among, Classes, Members, PerFlow};
 use crate::catalogue::{Built, Mechanism};
+use crate::classify::Packets;
 use crate::discipline::Counter;
-use crate::spec::{Problem, Site, Spec};
+use crate::spec::{Problem, Shaper, Site, Spec, shapers_of_class};
 use crate::{Backlog, Discipline, DropSink};
 
 /// The order of service, computed from the sizes of heads and of sent packets.
@@ -140,6 +141,10 @@ impl<C: Fair> Mechanism for C {
 
     fn class_name(&self, class: u16) -> Option<String> {
         self.among().name(class)
+    }
+
+    fn shapers_of(&self, packets: &Packets) -> Vec<Shaper> {
+        shapers_of_class(packets, &self.among().classes().iter().map(|class| &class.class).collect::<Vec<_>>())
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {

@@ -56,7 +56,7 @@ use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, Ratio, 
 
 use self::idleness::Idleness;
 use crate::catalogue::{Above, Built};
-use crate::classify::MatchError;
+use crate::classify::{MatchError, Packets};
 use crate::discipline::Counter;
 use crate::spec::{Problem, Shaper, Site, Spec, shaper_over};
 use crate::{Backlog, Condition, Discipline, DropReason, DropSink, Environment, Match, Matcher as _, Node};
@@ -468,8 +468,8 @@ impl Above for Config {
         Ok(Self::check(self)?)
     }
 
-    fn shaper(&self) -> Option<Shaper> {
-        Some(Shaper { rate: self.share.of_rate(self.line)?, burst: None })
+    fn own_shapers(&self, _packets: &Packets) -> Vec<Shaper> {
+        self.share.of_rate(self.line).map(|rate| Shaper::of_all(rate, None)).into_iter().collect()
     }
 
     fn over<P: Packet + Send + 'static>(

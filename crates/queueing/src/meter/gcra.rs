@@ -15,6 +15,7 @@
 
 use lastmile_units::{BitRate, CellCount, Duration, Instant, WireBytes};
 
+use super::token_bucket::bytes_in;
 use super::{Color, MeterError};
 
 const CELL_BYTES: u64 = CellCount::new(1).wire_bytes().as_u64();
@@ -32,6 +33,11 @@ pub struct Config {
 }
 
 impl Config {
+    /// The bytes of the cells that the tolerance lets arrive at once, rounded up.
+    pub(super) fn early(&self) -> WireBytes {
+        WireBytes::new(bytes_in(self.rate, self.tolerance) + 2 * CELL_BYTES)
+    }
+
     pub(super) fn check(&self, largest: WireBytes) -> Result<(), MeterError> {
         let cells = largest.as_u64().div_ceil(CELL_BYTES).max(1);
         let needed = u128::from(cells - 1) * INCREMENT;

@@ -90,6 +90,21 @@ impl Config {
         matches!(self, Self::Gcra(_))
     }
 
+    /// The rate, and the bytes beyond it, of the packets that are green, or `yellow` too if there is red: of any size.
+    pub(crate) fn passes(&self, yellow: bool) -> (BitRate, WireBytes) {
+        let both = |a: WireBytes, b: WireBytes| WireBytes::new(a.as_u64().saturating_add(b.as_u64()));
+        match self {
+            Self::TokenBucket { rate, burst } => (*rate, *burst),
+            // A debt is at most the extended burst.
+            Self::Car(car) => (car.rate, both(car.burst, car.extended)),
+            Self::SrTcm(meter) => (meter.cir, if yellow { both(meter.cbs, meter.ebs) } else { meter.cbs }),
+            Self::TrTcm(meter) if yellow => (meter.pir, meter.pbs),
+            Self::TrTcm(meter) => (meter.cir, meter.cbs),
+            Self::Gcra(gcra) => (gcra.rate, gcra.early()),
+            Self::Police(police) => (police.rate, police.burst),
+        }
+    }
+
     /// True for a meter with three colors; others have green and yellow.
     #[must_use]
     pub const fn has_red(&self) -> bool {

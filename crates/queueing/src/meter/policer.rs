@@ -18,8 +18,9 @@ use lastmile_units::{ByteCount, Instant, WireBytes};
 
 use super::{Color, Meter, MeterError};
 use crate::catalogue::Above;
+use crate::classify::Packets;
 use crate::discipline::{Counter, answers_of_below};
-use crate::spec::{Problem, Spec};
+use crate::spec::{Limiter, Problem, Shaper, Spec};
 use crate::{Backlog, Condition, Discipline, DropReason, DropSink, Environment, Match, Matcher as _, Node};
 
 /// Packets to meter, the meter, and the actions by color.
@@ -269,12 +270,46 @@ impl Rule {
     }
 }
 
+impl Config {
+    /// The rates of the rules that cover each of `packets` and drop some. A rule that may cover one and ends the list
+    /// hides those after it.
+    fn rates(&self, packets: &Packets) -> Vec<Shaper> {
+        let mut rates = Vec::new();
+        for rule in &self.rules {
+            let covers = packets.answer(&rule.matches);
+            if covers == Some(false) {
+                continue;
+            }
+            let actions = [rule.conform, rule.exceed, rule.violate];
+            let actions = &actions[..if rule.meter.has_red() { 3 } else { 2 }];
+            let most = actions.iter().rposition(|action| action.then != Then::Drop).unwrap_or(0);
+            if covers == Some(true) && most + 1 < actions.len() {
+                let (rate, burst) = rule.meter.passes(most > 0);
+                rates.push(Shaper { rate, burst: Some(burst), saves: false, by: Limiter::Policer });
+            }
+            if actions.iter().any(|action| action.then == Then::Transmit) {
+                break;
+            }
+        }
+        rates
+    }
+}
+
 impl Above for Config {
     fn check(&self, _queue: &Spec, link_layer: &LinkLayer) -> Result<(), Problem> {
         if self.rules.is_empty() || self.rules.len() > Spec::MAX_RULES {
             return Err(Problem::Rules(self.rules.len()));
         }
         self.rules.iter().try_for_each(|rule| rule.check(link_layer))
+    }
+
+    fn own_shapers(&self, packets: &Packets) -> Vec<Shaper> {
+        self.rates(packets)
+    }
+
+    fn sets_dscp(&self) -> bool {
+        let mut actions = self.rules.iter().flat_map(|rule| [rule.conform, rule.exceed, rule.violate]);
+        actions.any(|action| matches!(action.mark, Some(Remark::Dscp(_))))
     }
 
     fn over<P: Packet + Send + 'static>(

@@ -16,6 +16,7 @@ use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, WireByt
 
 use super::TokenBucket;
 use crate::catalogue::{Above, Built};
+use crate::classify::Packets;
 use crate::discipline::Counter;
 use crate::spec::{Problem, Shaper, Site, Spec, shaper_over};
 use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Node};
@@ -240,8 +241,8 @@ impl Above for Config {
         Ok(Self::check(self, link_layer)?)
     }
 
-    fn shaper(&self) -> Option<Shaper> {
-        Some(Shaper { rate: self.rate, burst: Some(self.burst) })
+    fn own_shapers(&self, _packets: &Packets) -> Vec<Shaper> {
+        vec![Shaper::of_all(self.rate, Some(self.burst))]
     }
 
     fn over<P: Packet + Send + 'static>(

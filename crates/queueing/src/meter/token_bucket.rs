@@ -120,6 +120,11 @@ pub(crate) fn tokens_in(rate: BitRate, span: Duration) -> u128 {
     u128::from(rate.as_bps()) * u128::from(span.as_ps())
 }
 
+/// Bytes that a rate carries in a span, rounded up.
+pub(crate) fn bytes_in(rate: BitRate, span: Duration) -> u64 {
+    u64::try_from(tokens_in(rate, span).div_ceil(8 * TOKENS_PER_BIT)).unwrap_or(u64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

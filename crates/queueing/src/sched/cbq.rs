@@ -25,8 +25,9 @@ use super::htb::sum;
 use super::sharing::{Own, PRIORITIES, Plan, Sharing, Slack, Tokens};
 use super::tree::{Shape, Tree, TreeError, TreeRules, Wrong};
 use crate::catalogue::{Built, Mechanism};
+use crate::classify::Packets;
 use crate::discipline::Counter;
-use crate::spec::{Problem, Site, Spec};
+use crate::spec::{Problem, Shaper, Site, Spec};
 use crate::{Backlog, Discipline, DropSink, Environment, Node};
 
 /// Parameters of CBQ.
@@ -248,6 +249,20 @@ impl Mechanism for Config {
 
     fn class_name(&self, class: u16) -> Option<String> {
         self.tree.name(class)
+    }
+
+    /// The share of a bounded class, in which those of the classes below it are, and their bursts and a packet each.
+    fn shapers_of(&self, packets: &Packets) -> Vec<Shaper> {
+        let Ok(rates) = self.rates() else { return Vec::new() };
+        self.tree.shapers_of(packets, self.tree.last_leaf(), |class, within| {
+            let packet = Shaper::PACKET.as_u64().max(2 * self.largest.as_u64());
+            let bursts = within.iter().map(|class| {
+                let own = self.tree.classes[*class].share.burst;
+                2 * own.map_or(packet * Self::BURST_PACKETS, WireBytes::as_u64) + packet
+            });
+            let bounded = !self.tree.classes[class].share.borrow;
+            bounded.then(|| Shaper::of_all(rates[class], Some(WireBytes::new(bursts.sum()))))
+        })
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {

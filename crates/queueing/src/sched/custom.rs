@@ -14,9 +14,9 @@ use lastmile_packet::Packet;
 use lastmile_units::{Instant, PacketCount, WireBytes};
 
 use crate::catalogue::{Built, Mechanism};
-use crate::classify::Classifier;
+use crate::classify::{Classifier, Packets};
 use crate::discipline::Counter;
-use crate::spec::{ClassSpec, Problem, Site, Spec, check_classes, numbered};
+use crate::spec::{ClassSpec, Problem, Shaper, Site, Spec, check_classes, numbered, shapers_of_class};
 use crate::{Backlog, Discipline, DropSink, Node};
 
 /// Parameters of custom queueing.
@@ -199,6 +199,10 @@ impl Mechanism for Config {
 
     fn class_name(&self, class: u16) -> Option<String> {
         numbered(class, self.classes.len())
+    }
+
+    fn shapers_of(&self, packets: &Packets) -> Vec<Shaper> {
+        shapers_of_class(packets, &self.classes.iter().map(|class| &class.class).collect::<Vec<_>>())
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {

@@ -25,14 +25,16 @@ mod real_time;
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
-use lastmile_units::{BitRate, Duration, Instant};
+use lastmile_units::{BitRate, Duration, Instant, WireBytes};
 
 use self::curve::{Initial, Work};
 use self::link_sharing::LinkSharing;
 use self::real_time::RealTime;
 use super::heap::Heap;
+use super::htb::sum;
 use super::tree::{Shape, Span, Tree, TreeError, TreeRules, Wrong};
 use crate::catalogue::{Built, Mechanism};
+use crate::classify::Packets;
 use crate::discipline::Counter;
 use crate::fair::sized::SizedQueue;
 use crate::spec::{Problem, Shaper, Site, Spec};
@@ -245,7 +247,7 @@ impl<P: Packet> Hfsc<P> {
 
     /// Updates the backlog. Returns the size of the packet that a leaf has ready, if any.
     #[inline]
-    fn next_size(&mut self, index: usize, now: Instant) -> Option<lastmile_units::WireBytes> {
+    fn next_size(&mut self, index: usize, now: Instant) -> Option<WireBytes> {
         let leaf = &mut self.leaves[index];
         let (backlog, ready) = leaf.sized.queue.standing(now);
         let before = core::mem::replace(&mut leaf.last_backlog, backlog);
@@ -373,10 +375,19 @@ impl Mechanism for Config {
         self.tree.name(class)
     }
 
-    /// Real-time guarantees pass the upper limit.
-    fn shapers(&self) -> Vec<Shaper> {
-        let limit = self.tree.only_root().and_then(|root| root.share.upper_limit);
-        limit.map(|limit| Shaper { rate: limit.rate, burst: None }).into_iter().collect()
+    /// Real-time guarantees pass an upper limit. They count in it, so guarantees below it add no more than their first
+    /// pieces.
+    fn shapers_of(&self, packets: &Packets) -> Vec<Shaper> {
+        self.tree.shapers_of(packets, self.tree.last_leaf(), |class, within| {
+            let limit = self.tree.classes[class].share.upper_limit?;
+            let guarantees: Vec<_> =
+                within.iter().filter_map(|class| self.tree.classes[*class].share.real_time).collect();
+            let guaranteed = sum(guarantees.iter().map(|curve| curve.rate));
+            let first = guarantees.iter().chain([&limit]).map(|curve| curve.ahead() + Shaper::PACKET.as_u64());
+            let is_within = guaranteed.is_none_or(|guaranteed| guaranteed <= limit.rate);
+            let burst = is_within.then(|| WireBytes::new(first.sum()));
+            Some(Shaper { saves: true, ..Shaper::of_all(limit.rate, burst) })
+        })
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {

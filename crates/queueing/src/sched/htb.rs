@@ -32,6 +32,7 @@ use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, WireByt
 use super::sharing::{Own, PRIORITIES, Plan, Sharing, Slack, Tokens};
 use super::tree::{Shape, Tree, TreeError, TreeRules, Wrong};
 use crate::catalogue::{Built, Mechanism};
+use crate::classify::Packets;
 use crate::discipline::Counter;
 use crate::fifo::{Fifo, Overflow};
 use crate::spec::{Problem, Shaper, Site, Spec};
@@ -294,20 +295,19 @@ impl Mechanism for Config {
         self.tree.name(class)
     }
 
-    /// Guarantees are within those of the class above, so the ceiling of an only root holds for all packets that have
-    /// a leaf. A class has two bursts, and may go into debt by as much and a packet.
-    fn shapers(&self) -> Vec<Shaper> {
-        let is_leafless =
-            self.tree.default.is_none() && self.tree.rules.iter().all(|rule| rule.matches != crate::Match::Any);
-        let Some(root) = self.tree.only_root().filter(|_| !is_leafless) else { return Vec::new() };
-        let bursts = self.tree.classes.iter().map(|class| {
-            let packet = Shaper::PACKET.as_u64().max(2 * self.largest.as_u64());
-            let [burst, cburst] =
-                [class.share.burst, class.share.cburst].map(|own| own.map_or(packet, WireBytes::as_u64));
-            2 * (burst + cburst) + packet
-        });
-        let burst = Some(WireBytes::new(bursts.sum()));
-        vec![Shaper { rate: root.share.ceil.unwrap_or(root.share.rate), burst }]
+    /// Guarantees are within those of the class above, so a ceiling holds for all packets below its class. A class has
+    /// two bursts, and may go into debt by as much and a packet.
+    fn shapers_of(&self, packets: &Packets) -> Vec<Shaper> {
+        self.tree.shapers_of(packets, None, |class, within| {
+            let bursts = within.iter().map(|class| {
+                let share = &self.tree.classes[*class].share;
+                let packet = Shaper::PACKET.as_u64().max(2 * self.largest.as_u64());
+                let [burst, cburst] = [share.burst, share.cburst].map(|own| own.map_or(packet, WireBytes::as_u64));
+                2 * (burst + cburst) + packet
+            });
+            let share = &self.tree.classes[class].share;
+            Some(Shaper::of_all(share.ceil.unwrap_or(share.rate), Some(WireBytes::new(bursts.sum()))))
+        })
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {

@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, VecDeque};
 use lastmile_packet::{FlowId, Packet};
 use lastmile_units::{BitRate, Duration, Instant, WireBytes};
 
-use crate::classify::{Condition, Match, Matcher as _};
+use crate::classify::{Condition, Match, Matcher as _, Packets};
 use crate::sched::sharing::PRIORITIES;
-use crate::spec::{Problem, Site, Spec};
+use crate::spec::{Limiter, Problem, Shaper, Site, Spec};
 use crate::{BuildError, Environment, Node};
 
 /// A class of a tree. `S` are the parameters of the scheduler.
@@ -391,10 +391,62 @@ impl TreeRules {
 }
 
 impl<S> Tree<S> {
-    /// The class without a parent, if there is only one.
-    pub(super) fn only_root(&self) -> Option<&Class<S>> {
-        let mut roots = self.classes.iter().filter(|class| class.parent.is_none());
-        roots.next().filter(|_| roots.next().is_none())
+    /// The shapers that each of `packets` passes: `own` is that of a class, given the numbers of those below it and
+    /// its own. `rest` is the leaf of packets that no rule matches; `None`: they pass no class.
+    pub(super) fn shapers_of(
+        &self,
+        packets: &Packets,
+        rest: Option<usize>,
+        own: impl Fn(usize, &[usize]) -> Option<Shaper>,
+    ) -> Vec<Shaper> {
+        let Ok(shape) = self.shape() else { return Vec::new() };
+        let Some(leaves) = self.leaves_of(packets, &shape, rest) else { return Vec::new() };
+        let is_in = |class: usize, leaf: usize| {
+            core::iter::successors(Some(leaf), |class| shape.parents[*class]).any(|above| above == class)
+        };
+        let mut shapers: Vec<Shaper> = Vec::new();
+        for class in &shape.order {
+            if !leaves.iter().all(|leaf| is_in(*class, *leaf)) {
+                continue;
+            }
+            let within: Vec<usize> = shape.order.iter().copied().filter(|other| is_in(*class, *other)).collect();
+            let slower = |shaper: &Shaper| shapers.iter().all(|above| shaper.rate < above.rate);
+            if let Some(shaper) = own(*class, &within).filter(slower) {
+                // Each packet passes the only class on the link.
+                let is_whole = within.len() == self.classes.len();
+                let by = if is_whole { shaper.by } else { Limiter::Class(self.classes[*class].name.as_str().into()) };
+                shapers.push(Shaper { by, ..shaper });
+            }
+        }
+        if let [leaf] = *leaves {
+            let queue = self.classes[leaf].queue.as_ref();
+            shapers.extend(queue.into_iter().flat_map(|queue| queue.shapers_of(&packets.joining(leaf))));
+        }
+        shapers
+    }
+
+    /// The leaves to which some of `packets` may go; `None` where some may go to none.
+    fn leaves_of(&self, packets: &Packets, shape: &Shape, rest: Option<usize>) -> Option<Vec<usize>> {
+        let mut leaves = Vec::new();
+        for (rule, leaf) in self.rules.iter().zip(&shape.rules) {
+            let answer = packets.answer(&rule.matches);
+            if answer != Some(false) && !leaves.contains(leaf) {
+                leaves.push(*leaf);
+            }
+            if answer == Some(true) {
+                return Some(leaves);
+            }
+        }
+        let rest = shape.default.or(rest)?;
+        if !leaves.contains(&rest) {
+            leaves.push(rest);
+        }
+        Some(leaves)
+    }
+
+    /// The number of the last leaf.
+    pub(super) fn last_leaf(&self) -> Option<usize> {
+        self.classes.iter().rposition(|class| class.queue.is_some())
     }
 
     /// Refuses conditions that cannot be.

@@ -2,9 +2,9 @@
 
 use lastmile_packet::Packet;
 
-use super::{BuildError, Problem, Site, Spec};
+use super::{BuildError, Problem, Shaper, Site, Spec};
 use crate::Node;
-use crate::classify::{ClassIndex, Condition, FirstMatch, Match};
+use crate::classify::{ClassIndex, Condition, FirstMatch, Match, Packets};
 
 /// A class of a scheduler.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,6 +28,12 @@ pub(crate) fn check_classes<'a>(classes: impl IntoIterator<Item = &'a ClassSpec>
 /// The name of the class with this number among `count`.
 pub(crate) fn numbered(class: u16, count: usize) -> Option<String> {
     (usize::from(class) < count).then(|| format!("classes.{class}"))
+}
+
+/// The shapers in the class to which each of `packets` goes.
+pub(crate) fn shapers_of_class(packets: &Packets, classes: &[&ClassSpec]) -> Vec<Shaper> {
+    let class = packets.first_match(classes.iter().map(|class| &class.matches));
+    class.map_or_else(Vec::new, |class| classes[class].queue.shapers_of(&packets.joining(class)))
 }
 
 impl Site<'_> {

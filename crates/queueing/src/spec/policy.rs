@@ -6,9 +6,9 @@
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
 
-use super::{BuildError, Problem, Site, Spec};
+use super::{BuildError, Problem, Shaper, Site, Spec};
 use crate::catalogue::{Above, Built, Mechanism};
-use crate::classify::{Rules, rules};
+use crate::classify::{Packets, Rules, rules};
 use crate::{Htb, Node};
 
 impl Mechanism for rules::Config {
@@ -22,6 +22,10 @@ impl Mechanism for rules::Config {
 
     fn class_name(&self, class: u16) -> Option<String> {
         self.names.get(usize::from(class)).cloned()
+    }
+
+    fn shapers_of(&self, packets: &Packets) -> Vec<Shaper> {
+        self.queue.shapers_of(&packets.of_class(self.class_of_all(packets)))
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {

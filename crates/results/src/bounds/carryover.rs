@@ -72,16 +72,16 @@ impl<'a> Carried<'a> {
                 line.rate.map_or(Duration::ZERO, |rate| rate.time_for(line.link_layer.on_wire(self.shape.data)));
             let queued = Duration::from_ns(self.outcome.links[first].queue_delay_ns.max() + 1);
             let is_plain = line.trace.is_none() && line.grants.is_none();
-            Some(self.time_behind(first).filter(|_| is_plain)? + queued + sending)
+            Some(self.time_behind(first, false).filter(|_| is_plain)? + queued + sending)
         });
         let time = path.map(|path| path.min(from.since(Instant::ZERO)));
         self.held + time.map_or(self.on_path, |time| (bps * time.as_secs_f64() / 8.0).min(self.on_path))
     }
 
     /// The payload bytes that had passed a constraint of a link, at most `bps`, before the span begins at `from`.
-    pub(super) fn over(&self, (index, constraint, bps): (usize, Constraint, f64), from: Instant) -> f64 {
+    pub(super) fn over(&self, (index, constraint, bps): (usize, &Constraint, f64), from: Instant) -> f64 {
         let link = &self.network.links[index];
-        let behind = self.time_behind(index).map(|time| {
+        let behind = self.time_behind(index, constraint.is_policer()).map(|time| {
             let begin = Instant::ZERO + from.since(Instant::ZERO).saturating_sub(time);
             let bps = bps * constraint.part(link, (begin, from));
             bps * from.since(begin).as_secs_f64() / 8.0
@@ -94,9 +94,9 @@ impl<'a> Carried<'a> {
         self.held + self.unacknowledged
     }
 
-    /// The longest time from the end of a transmission on link number `from` to the receiver; `None` where it has no
-    /// limit that is known.
-    fn time_behind(&self, from: usize) -> Option<Duration> {
+    /// The longest time from the end of a transmission on link number `from` to the receiver, or from its queue's
+    /// entrance; `None` where it has no limit that is known.
+    fn time_behind(&self, from: usize, with_queue: bool) -> Option<Duration> {
         let at = self.shape.data_path.iter().position(|index| *index == from)?;
         let mut sum = Duration::ZERO;
         for (number, index) in self.shape.data_path[at..].iter().enumerate() {
@@ -104,11 +104,12 @@ impl<'a> Carried<'a> {
             let line = &link.hop.line;
             let varies = line.impairments.may_hasten() || line.trace.as_ref().and_then(Trace::least_delay).is_some();
             let of_cells = self.network.atm.as_ref().is_some_and(|atm| atm.links.contains(index));
-            if varies || of_cells || line.grants.is_some() || (number > 0 && line.trace.is_some()) {
+            let is_queued = number > 0 || with_queue;
+            if varies || of_cells || line.grants.is_some() || (is_queued && line.trace.is_some()) {
                 return None;
             }
             sum += line.delay + line.far_end + self.network.nodes[link.to].processing;
-            if number > 0 {
+            if is_queued {
                 sum += Duration::from_ns(self.outcome.links[*index].queue_delay_ns.max() + 1);
                 let wire = line.link_layer.on_wire(self.shape.data);
                 sum += line.rate.map_or(Duration::ZERO, |rate| rate.time_for(wire));

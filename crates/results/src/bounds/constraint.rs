@@ -1,17 +1,16 @@
-//! Constraints on the packets of a link: the rate of its wire, the shapers before it, the grants of a head end.
+//! Constraints on the packets of a link: the rate of its wire, shapers, ceilings of classes and policers before it, the
+//! grants of a head end.
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_model::{Link, Network};
+use lastmile_queueing::classify::Packets;
 use lastmile_queueing::line::grants::{Cycle, LARGEST_PACKET, PerRequest};
-use lastmile_queueing::spec::Shaper;
+use lastmile_queueing::spec::{Limiter, Shaper};
 use lastmile_theory::asymmetry;
 use lastmile_units::{BitRate, ByteCount, Instant, WireBytes};
 
 use crate::format::{self, to_f64};
 use crate::interval::Interval;
-
-/// The used share from which a constraint counts as full.
-const FULL: f64 = 0.95;
 
 /// The rate for which limits are computed on a line whose rate changes.
 const NOMINAL: BitRate = BitRate::from_mbit_per_s(1_000);
@@ -20,12 +19,13 @@ const NOMINAL: BitRate = BitRate::from_mbit_per_s(1_000);
 pub(crate) type Span = (Instant, Instant);
 
 /// One constraint on the packets of a link.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Constraint {
     /// The rate of the wire; the mean of one that sends what is granted.
     Wire(Shaper),
     /// The rate of a wire that changes, as if it were [`NOMINAL`].
     Changing,
+    /// A shaper, the ceiling of a class, or a policer.
     Shaper(Shaper),
     /// A station with one request on the way.
     Grants(Cycle),
@@ -42,12 +42,12 @@ impl Constraint {
             Some(grants) => grants.at_most()?,
             None => (line.rate?, WireBytes::ZERO),
         };
-        Some(Self::Wire(Shaper { rate, burst: Some(beyond) }))
+        Some(Self::Wire(Shaper { rate, burst: Some(beyond), saves: false, by: Limiter::Shaper }))
     }
 
-    /// All constraints on the packets of `link`. A shaper at or above the rate of the wire holds back nothing. What has
+    /// All constraints that each of `packets` of `link` passes. A shaper at or above the rate of the wire holds back nothing. What has
     /// passed one before grants may wait in the buffer, and pass later.
-    pub(crate) fn of(link: &Link) -> Vec<Self> {
+    pub(crate) fn of(link: &Link, packets: &Packets) -> Vec<Self> {
         let line = &link.hop.line;
         let released = line.grants.as_ref().and_then(|grants| grants.buffer).map(|buffer| buffer + LARGEST_PACKET);
         let before = |shaper: Shaper| {
@@ -57,18 +57,39 @@ impl Constraint {
             })
         };
         let slower = |shaper: &Shaper| line.trace.is_some() || line.rate.is_none_or(|rate| shaper.rate < rate);
-        let shapers = link.hop.queue.shapers().into_iter().filter(slower).map(before);
+        let shapers = link.hop.queue.shapers_of(packets).into_iter().filter(slower).map(before);
         let grants = line.grants.as_ref().and_then(|grants| grants.cycle()).map(Self::Grants);
         Self::wire(link).into_iter().chain(shapers).chain(grants).collect()
     }
 
+    /// All constraints that each of `packets` passes on the links of `path`, by number of the link.
+    pub(crate) fn along(network: &Network, path: &[usize], packets: &Packets) -> Vec<(usize, Self)> {
+        let of = |index: usize| Self::of(&network.links[index], packets).into_iter().map(move |of| (index, of));
+        path.iter().copied().flat_map(of).collect()
+    }
+
+    /// True for one that only some packets of its link may pass: a class, or a policer.
+    pub(super) const fn is_of_some(&self) -> bool {
+        matches!(self, Self::Shaper(Shaper { by: Limiter::Class(_) | Limiter::Policer, .. }))
+    }
+
+    /// True for a policer, behind which packets wait in the queue of the link.
+    pub(super) const fn is_policer(&self) -> bool {
+        matches!(self, Self::Shaper(Shaper { by: Limiter::Policer, .. }))
+    }
+
+    /// True for a limit that makes up later for what it did not let pass.
+    pub(super) const fn saves(&self) -> bool {
+        matches!(self, Self::Shaper(Shaper { saves: true, .. }))
+    }
+
     /// This constraint on packets that may have several sizes, which fill a grant better than those of one size.
-    pub(super) fn of_any_sizes(self) -> Self {
+    pub(super) fn of_any_sizes(&self) -> Self {
         match self {
             Self::Grants(Cycle { time, brings: PerRequest::Burst(bytes) }) => {
-                Self::Grants(Cycle { time, brings: PerRequest::Bytes(bytes) })
+                Self::Grants(Cycle { time: *time, brings: PerRequest::Bytes(*bytes) })
             }
-            other => other,
+            other => other.clone(),
         }
     }
 
@@ -87,13 +108,17 @@ impl Constraint {
         }
     }
 
-    /// The packets of `ip` bytes a second that all constraints of `link` let pass within `span` in the mean, and the
-    /// constraint that decides.
+    /// The packets of `ip` bytes a second that all constraints on each packet of `link` let pass within `span` in the
+    /// mean, and the constraint that decides.
     pub(crate) fn least(link: &Link, ip: ByteCount, span: Span) -> Option<(f64, Self)> {
-        let rates = Self::of(link).into_iter().map(|constraint| {
-            (constraint.packets_per_s(link, ip) * constraint.part_in_the_mean(link, span), constraint)
-        });
+        let rates = Self::of(link, &Packets::default()).into_iter();
+        let rates = rates.map(|constraint| (constraint.packets_per_s_in_the_mean(link, ip, span), constraint));
         rates.min_by(|a, b| a.0.total_cmp(&b.0))
+    }
+
+    /// The packets of `ip` bytes a second that pass within `span` in the mean.
+    pub(super) fn packets_per_s_in_the_mean(&self, link: &Link, ip: ByteCount, span: Span) -> f64 {
+        self.packets_per_s(link, ip) * self.part_in_the_mean(link, span)
     }
 
     /// The part of that rate that passes within `span` at most: less or more than 1 on a wire that changes.
@@ -129,10 +154,11 @@ impl Constraint {
         }
     }
 
-    /// The share of what it lets pass that link number `index` used in `part`.
-    fn used(&self, (index, link): (usize, &Link), part: &Interval) -> f64 {
+    /// The share of what it lets pass that link number `index` used in `part`; `data_bits` are
+    /// those of the data in a class or behind a policer.
+    pub(super) fn used(&self, (index, link): (usize, &Link), part: &Interval, data_bits: impl FnOnce() -> f64) -> f64 {
         let a_second = |count: f64| count / part.length_s();
-        let bits = to_f64(part.wire_bits[index]);
+        let bits = if self.is_of_some() { data_bits() } else { to_f64(part.wire_bits[index]) };
         match self {
             Self::Wire(_) | Self::Changing => part.utilisation(index, link).unwrap_or(0.0),
             Self::Shaper(shaper) => a_second(bits) / to_f64(shaper.rate.as_bps()),
@@ -154,7 +180,11 @@ impl Constraint {
         let name = &link.hop.name;
         match self {
             Self::Wire(_) | Self::Changing => format!("rate of link {name}"),
-            Self::Shaper(_) => format!("rate of the shaper of link {name}"),
+            Self::Shaper(shaper) => match &shaper.by {
+                Limiter::Shaper => format!("rate of the shaper of link {name}"),
+                Limiter::Class(class) => format!("ceiling of class {class} of link {name}"),
+                Limiter::Policer => format!("policer of link {name}"),
+            },
             Self::Grants(cycle) => {
                 let time = format::seconds(cycle.time.as_secs_f64());
                 match cycle.brings {
@@ -172,11 +202,11 @@ impl Constraint {
     }
 
     /// In words, as what is filled.
-    fn filled(&self, link: &Link) -> String {
+    pub(super) fn filled(&self, link: &Link) -> String {
         match self {
             Self::Wire(_) | Self::Changing => format!("link {}", link.hop.name),
-            Self::Shaper(_) => format!("the shaper of link {}", link.hop.name),
-            Self::Grants(_) => format!("the {}", self.words(link)),
+            Self::Shaper(Shaper { by: Limiter::Shaper, .. }) => format!("the shaper of link {}", link.hop.name),
+            Self::Shaper(_) | Self::Grants(_) => format!("the {}", self.words(link)),
         }
     }
 
@@ -198,45 +228,5 @@ fn packets_in(brings: PerRequest, wire: f64) -> f64 {
             let packets = to_f64(bytes.as_u64()) / wire;
             if packets < 1.0 { packets } else { packets.floor() }
         }
-    }
-}
-
-/// A constraint that is full.
-pub(crate) struct Full<'a> {
-    /// Number of its link.
-    pub(crate) index: usize,
-    link: &'a Link,
-    constraint: Constraint,
-    /// The used share.
-    used: f64,
-}
-
-impl<'a> Full<'a> {
-    /// The fullest constraint of the links of `path` in `part`, if it is full.
-    pub(crate) fn of(network: &'a Network, path: &[usize], part: &Interval) -> Option<Self> {
-        let constraints = path.iter().flat_map(|index| {
-            let link = &network.links[*index];
-            Constraint::of(link).into_iter().map(move |constraint| Self {
-                index: *index,
-                link,
-                constraint,
-                used: constraint.used((*index, link), part),
-            })
-        });
-        constraints.reduce(|a, b| if b.used > a.used { b } else { a }).filter(|full| full.used >= FULL)
-    }
-
-    /// In words, for data.
-    pub(crate) fn words(&self) -> String {
-        self.constraint.words(self.link)
-    }
-
-    /// In words, as what is filled.
-    pub(crate) fn filled(&self) -> String {
-        self.constraint.filled(self.link)
-    }
-
-    pub(crate) fn percent(&self) -> String {
-        format::percent(self.used.min(1.0))
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! In each phase of a run, rates grow equally for all flows until a limit holds them (max-min
 //! fairness: Bertsekas and Gallager, Data Networks, section 6.5.2). Limits are the receive window,
-//! the source, the rate of a link, of its shapers and of its grants for data, and these for ACKs, one for every d
+//! the source, the rate of a link, of its shapers and of its grants for data, the ceiling of a class and the rate of a
+//! policer for the data that pass it, and these for ACKs, one for every d
 //! segments, or for more by the share of ACKs that was dropped on the way; no rate of ACKs where a
 //! discipline on that link or before it thins them. Sources that do not respond to loss take their
 //! mean rate first.
@@ -33,7 +34,7 @@ pub(crate) fn in_phase(
     part: &Interval,
 ) -> Vec<Option<Bound>> {
     let mut bounds = vec![None; network.traffic.len()];
-    let mut unused = Unused::new(network);
+    let (mut unused, mut of_some) = (Unused::new(network), Vec::new());
     // Unresponsive sources take their rate first.
     for responsive in [false, true] {
         let mut demands = Vec::new();
@@ -42,9 +43,10 @@ pub(crate) fn in_phase(
             let count = active(network, outcome, index, (part.from, part.to));
             if count > 0 && !shape.many {
                 let kept = kept_acks(network, outcome, index);
-                demands.push(Demand::new(network, (index, shape), count, part, kept));
+                demands.push(Demand::new(network, (index, shape), count, part, kept, &mut of_some));
             }
         }
+        unused.of_some.resize(of_some.len(), 1.0);
         unused.fill(demands, &mut bounds);
     }
     bounds
@@ -67,33 +69,53 @@ struct Cost {
     words: String,
 }
 
-/// A link's rate, for data and for ACKs.
+/// A link's rate, for data and for ACKs, and the rate of a class or policer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Resource {
     Data(usize),
     Acks(usize),
+    /// Of a link: the number of the constraint among all that only some data pass.
+    OfSome(usize, usize),
 }
 
 impl Resource {
     const fn link(self) -> usize {
         match self {
-            Self::Data(link) | Self::Acks(link) => link,
+            Self::Data(link) | Self::Acks(link) | Self::OfSome(link, _) => link,
         }
     }
 }
 
 impl Demand {
-    fn new(network: &Network, (traffic, shape): (usize, &Shape), count: usize, part: &Interval, kept: f64) -> Self {
-        let span = (part.from, part.to);
-        let mut costs = Vec::new();
-        for index in &shape.data_path {
+    /// `of_some` has the constraints that only some data pass.
+    fn new(
+        network: &Network,
+        (traffic, shape): (usize, &Shape),
+        count: usize,
+        part: &Interval,
+        kept: f64,
+        of_some: &mut Vec<(usize, Constraint)>,
+    ) -> Self {
+        let mut costs: Vec<Cost> = Vec::new();
+        for of in &shape.constraints {
+            let (index, constraint) = of;
             let link = &network.links[*index];
-            if let Some((bps, constraint)) = shape.passes_bps(link, span) {
-                costs.push(Cost {
-                    resource: Resource::Data(*index),
-                    share: bps.recip(),
-                    words: constraint.words(link),
-                });
+            let resource = if constraint.is_of_some() {
+                let number = of_some.iter().position(|other| other == of).unwrap_or(of_some.len());
+                if number == of_some.len() {
+                    of_some.push(of.clone());
+                }
+                Resource::OfSome(*index, number)
+            } else {
+                Resource::Data(*index)
+            };
+            let share = shape.mean_bps(link, constraint, (part.from, part.to)).recip();
+            let cost = Cost { resource, share, words: constraint.words(link) };
+            // The strictest of all packets on a link.
+            match costs.iter_mut().find(|cost| cost.resource == resource) {
+                Some(other) if other.share < share => *other = cost,
+                Some(_) => {}
+                None => costs.push(cost),
             }
         }
         if let Some(tcp) = &shape.tcp {
@@ -167,17 +189,20 @@ fn cap(network: &Network, traffic: usize, shape: &Shape) -> Bound {
 struct Unused {
     data: Vec<f64>,
     acks: Vec<f64>,
+    of_some: Vec<f64>,
 }
 
 impl Unused {
     fn new(network: &Network) -> Self {
-        Self { data: vec![1.0; network.links.len()], acks: vec![1.0; network.links.len()] }
+        let links = vec![1.0; network.links.len()];
+        Self { data: links.clone(), acks: links, of_some: Vec::new() }
     }
 
     fn left(&self, resource: Resource) -> f64 {
         match resource {
             Resource::Data(link) => self.data[link],
             Resource::Acks(link) => self.acks[link],
+            Resource::OfSome(_, number) => self.of_some[number],
         }
     }
 
@@ -185,6 +210,7 @@ impl Unused {
         let left = match resource {
             Resource::Data(link) => &mut self.data[link],
             Resource::Acks(link) => &mut self.acks[link],
+            Resource::OfSome(_, number) => &mut self.of_some[number],
         };
         *left = (*left - share).max(0.0);
     }
@@ -232,7 +258,7 @@ fn name(resource: Resource, demands: &[Demand]) -> String {
     let words = costs().next().map_or("", |cost| cost.words.as_str());
     match (resource, sharing > 1.0) {
         (_, false) => words.to_owned(),
-        (Resource::Data(_), true) => format!("{words}, shared by {sharing}"),
+        (Resource::Data(_) | Resource::OfSome(..), true) => format!("{words}, shared by {sharing}"),
         (Resource::Acks(_), true) => format!("{words}, of {sharing} flows"),
     }
 }

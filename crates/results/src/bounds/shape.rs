@@ -1,7 +1,9 @@
 //! The packets of a source, and the rates at which they get through links.
 
 use lastmile_linklayer::aal5;
-use lastmile_model::{IpFields, Link, Network, Source, Transport};
+use lastmile_model::{Directory, IpFields, Link, Network, Source, Transport};
+use lastmile_packet::{FlowDirectory as _, FlowId, Protocol};
+use lastmile_queueing::classify::{Data, Packets};
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::spec::Spec;
 use lastmile_quic::SteadySizes;
@@ -33,6 +35,8 @@ pub(crate) struct Shape {
     pub(crate) data_path: Vec<usize>,
     /// Links that ACKs cross.
     pub(crate) ack_path: Vec<usize>,
+    /// The constraints that all packets with data pass for certain, by number of the link.
+    pub(crate) constraints: Vec<(usize, Constraint)>,
     /// True for a source that opens connections during the run: the shape of its packets is known,
     /// the number of connections is not.
     pub(crate) many: bool,
@@ -61,8 +65,13 @@ pub(crate) struct TcpShape {
 
 impl Shape {
     /// The shape of the traffic with this index, whose flows take these paths; `None` for pings and
-    /// replays.
-    pub(crate) fn new(network: &Network, index: usize, data_path: &[usize], ack_path: &[usize]) -> Option<Self> {
+    /// replays. `directory` has the addresses of simulated flows; packets of others may have any.
+    pub(crate) fn new(
+        (network, directory): (&Network, Option<&Directory>),
+        index: usize,
+        data_path: &[usize],
+        ack_path: &[usize],
+    ) -> Option<Self> {
         let traffic = &network.traffic[index];
         let (payload, header, tcp) = match &traffic.source {
             Source::Bulk { sender, receiver, .. } => segments(sender, receiver),
@@ -86,16 +95,49 @@ impl Shape {
             let links = data_path.iter().map(|index| &network.links[*index]);
             tcp.most_per_ack = most_per_ack(&receiver.acks, tcp.segments_per_ack, payload, spacing(links, data));
         }
-        Some(Self {
+        let mut shape = Self {
             traffic: index,
             payload,
             data,
             tcp,
             data_path: data_path.to_vec(),
             ack_path: ack_path.to_vec(),
+            constraints: Vec::new(),
             many: traffic.opens(),
             whole: is_whole(network, &traffic.source, [data_path, ack_path]),
-        })
+        };
+        let packets = directory.map_or_else(Packets::default, |directory| shape.packets(network, directory).into());
+        shape.constraints = Constraint::along(network, data_path, &packets);
+        Some(shape)
+    }
+
+    /// The packets with data of all simulated flows of this traffic.
+    fn packets(&self, network: &Network, directory: &Directory) -> Data {
+        let traffic = &network.traffic[self.traffic];
+        let first: u32 = network.traffic[..self.traffic].iter().map(|traffic| traffic.count).sum();
+        let flows = (first..first + traffic.count).map(|flow| directory.addresses(FlowId::new(2 * flow)));
+        let full = self.data.as_u64();
+        let shortest = if self.whole { full } else { full - self.payload + 1 };
+        let size = |bytes: u64| u16::try_from(bytes).unwrap_or(u16::MAX);
+        let sets_dscp = |link: &usize| network.links[*link].hop.queue.sets_dscp();
+        let keeps_dscp = network.atm.is_none() && !self.data_path.iter().any(sets_dscp);
+        Data {
+            sizes: [size(shortest), size(full)],
+            dscp: keeps_dscp.then_some(traffic.ip.dscp),
+            protocol: if self.tcp.is_some_and(|tcp| !tcp.hidden) { Protocol::Tcp } else { Protocol::Udp },
+            flows: flows.collect(),
+            are_all_flows: !self.many,
+        }
+    }
+
+    /// True if all packets with data pass this constraint of link number `index`.
+    pub(super) fn passes(&self, index: usize, constraint: &Constraint) -> bool {
+        self.constraints.iter().any(|(link, own)| *link == index && own == constraint)
+    }
+
+    /// Bits of a full packet on the wire of `link`.
+    pub(super) fn wire_bits(&self, link: &Link) -> f64 {
+        format::to_f64(link.hop.line.link_layer.on_wire(self.data_over(link)).as_u64()) * 8.0
     }
 
     /// IP bytes of a full data packet on `link`, after header compression if it has any.
@@ -118,21 +160,20 @@ impl Shape {
         Some(wire.packets_per_s(link, self.data_over(link)) * wire.part(link, span) * self.payload_bits())
     }
 
-    /// Payload, bit/s, that gets through `link` in full packets of this shape within `span`, and what decides.
-    pub(super) fn passes_bps(&self, link: &Link, span: Span) -> Option<(f64, Constraint)> {
-        let (packets, constraint) = Constraint::least(link, self.data_over(link), span)?;
-        Some((packets * self.payload_bits(), constraint))
+    /// Payload, bit/s, that `constraint` of `link` lets pass in full packets of this shape within `span` in the mean.
+    pub(super) fn mean_bps(&self, link: &Link, constraint: &Constraint, span: Span) -> f64 {
+        constraint.packets_per_s_in_the_mean(link, self.data_over(link), span) * self.payload_bits()
     }
 
     /// Payload, bit/s, that `constraint` lets pass in packets of the most efficient size that the source may send, with
     /// headers that compress best: in cells a full packet may need more padding than a shorter one. On a wire that
     /// changes for the nominal rate.
-    pub(super) fn best_bps(&self, link: &Link, constraint: Constraint, simulated: bool) -> f64 {
+    pub(super) fn best_bps(&self, link: &Link, constraint: &Constraint, simulated: bool) -> f64 {
         let header = self.data.as_u64() - self.payload;
         // A kernel sends shorter segments where its application is late.
         let whole = self.whole && (simulated || self.tcp.is_none());
         let shortest = if whole { self.payload } else { self.payload.saturating_sub(aal5::CELL_PAYLOAD).max(1) };
-        let constraint = if whole { constraint } else { constraint.of_any_sizes() };
+        let constraint = if whole { constraint.clone() } else { constraint.of_any_sizes() };
         let sizes = shortest..=self.payload;
         let of = |payload: u64| {
             let tcp = self.tcp.map(TcpShape::with_equal_timestamps);
@@ -152,8 +193,12 @@ impl Shape {
         let tcp = self.tcp.filter(|tcp| tcp.hidden)?;
         let least = |rates: &mut dyn Iterator<Item = f64>| rates.reduce(f64::min);
         let links = |path: &[usize]| path.iter().map(|index| &network.links[*index]).collect::<Vec<_>>();
-        let (data, acks) = (links(&self.data_path), links(&self.ack_path));
-        let capacity_bps = least(&mut data.iter().filter_map(|link| Some(self.passes_bps(link, span)?.0)))?;
+        let acks = links(&self.ack_path);
+        let capacity_bps = self
+            .constraints
+            .iter()
+            .map(|(link, of)| self.mean_bps(&network.links[*link], of, span))
+            .reduce(f64::min)?;
         let acks_of = |link: &&Link| Some(Constraint::least(link, self.ack_over(link, tcp), span)?.0);
         let acks_per_s = least(&mut acks.iter().filter_map(acks_of))?;
         let payload = ByteCount::new(self.payload);

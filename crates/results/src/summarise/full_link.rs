@@ -17,7 +17,11 @@ impl Run<'_> {
             life.join(part);
             life
         })?;
-        let full = Full::of(self.network, &flow.data_path, &life)?;
+        let data = self.loads(&life);
+        let full = match &self.shapes[flow.traffic] {
+            Some(shape) => Full::of_data(self.network, shape, &life, &data),
+            None => Full::of(self.network, &flow.data_path, &life, &data),
+        }?;
         Some(format!("{} ({} busy)", full.words(), full.percent()))
     }
 }

@@ -7,7 +7,7 @@ use super::class::class;
 use super::experience::Part;
 use super::run::Run;
 use super::statistics::round_trip;
-use crate::bounds::{self, Before, Bound, Span};
+use crate::bounds::{self, Before, Bound, Loads, Span};
 use crate::format::{self, to_f64};
 use crate::interval::Interval;
 use crate::limits::Case;
@@ -43,11 +43,11 @@ impl Run<'_> {
     /// The results of a part with this name, which offers this traffic.
     fn phase(&self, part: &Interval, shares: &[Option<Bound>], (name, offered): (String, Vec<usize>)) -> Phase {
         let links = self.phase_links(part);
-        let sharing = self.sharing(part);
+        let data = self.loads(part);
         let few = self.outcome.flows.len() <= self.network.record.flow_limit;
         let flows = self.outcome.flows.iter().enumerate().filter(|_| few);
         let flows =
-            flows.filter_map(|(index, flow)| self.phase_flow(index, flow, part, shares, &links, &sharing)).collect();
+            flows.filter_map(|(index, flow)| self.phase_flow(index, flow, part, shares, &links, &data)).collect();
         let times = self.as_part(part);
         let probes = self.outcome.probes.iter().map(|probe| {
             let replies: Vec<Duration> =
@@ -83,7 +83,7 @@ impl Run<'_> {
         part: &Interval,
         fair: &[Option<Bound>],
         links: &[PhaseLink],
-        sharing: &[usize],
+        data: &Loads<'_>,
     ) -> Option<PhaseFlow> {
         let fair = fair[flow.traffic].as_ref().filter(|share| share.bps < f64::MAX);
         let offered = self.is_active(flow, part);
@@ -124,7 +124,7 @@ impl Run<'_> {
                 round_trips: part.round_trips[index],
                 retransmissions,
                 reached,
-                sharing,
+                data,
             };
             let words = words.words();
             let member = index - self.first_of(flow.traffic);
@@ -182,18 +182,6 @@ impl Run<'_> {
                 ack_queue_delay_max_s: max_s(&part.ack_waits[index]),
             })
             .collect()
-    }
-
-    /// The number of active flows whose data crosses each link, without connections opened during
-    /// the run.
-    fn sharing(&self, part: &Interval) -> Vec<usize> {
-        let mut sharing = vec![0; self.network.links.len()];
-        for (index, shape) in self.shapes.iter().enumerate() {
-            let Some(shape) = shape.as_ref().filter(|shape| !shape.many) else { continue };
-            let active = bounds::active(self.network, self.outcome, index, (part.from, part.to));
-            shape.data_path.iter().for_each(|link| sharing[*link] += active);
-        }
-        sharing
     }
 }
 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use lastmile_model::outcome::{FlowOutcome, Losses, Outcome};
-use lastmile_model::{Network, Source, Steady, Transport};
+use lastmile_model::{Directory, Network, Source, Steady, Transport};
 use lastmile_tcp::Variant;
 
 use super::class::class;
-use crate::bounds::{Bound, Limits, Shape, fair};
+use crate::bounds::{self, Bound, Limits, Loads, Shape, fair};
 use crate::interval::{self, Interval};
 use crate::phases;
 use crate::schema::FlowKind;
@@ -69,6 +69,7 @@ impl<'a> Run<'a> {
         let mut names = vec![Names::default(); network.traffic.len()];
         let mut latest = None;
         let mut firsts = vec![0; network.traffic.len()];
+        let directory = outcome.events.is_some().then(|| Directory::new(network));
         for (index, flow) in outcome.flows.iter().enumerate() {
             // The flows of one traffic are adjacent.
             if latest.replace(flow.traffic) == Some(flow.traffic) {
@@ -78,7 +79,7 @@ impl<'a> Run<'a> {
             firsts[flow.traffic] = index;
             let shape = &mut shapes[flow.traffic];
             if shape.is_none() {
-                *shape = Shape::new(network, flow.traffic, &flow.data_path, &flow.ack_path);
+                *shape = Shape::new((network, directory.as_ref()), flow.traffic, &flow.data_path, &flow.ack_path);
             }
         }
         let parts = phases::intervals(network, outcome);
@@ -90,6 +91,12 @@ impl<'a> Run<'a> {
         let limits = shapes.iter().map(limits).collect();
         let losses = interval::of_flows(&outcome.losses, &phases::places(network));
         Self { network, outcome, shapes, parts, limits, fair, names, firsts, losses }
+    }
+
+    /// The data of all traffic in a part of the run.
+    pub(super) fn loads(&self, part: &Interval) -> Loads<'_> {
+        let active = |index| bounds::active(self.network, self.outcome, index, (part.from, part.to));
+        Loads::new(self.outcome, &self.shapes, part, active)
     }
 }
 

@@ -21,6 +21,11 @@ fn encapsulation() -> impl Strategy<Value = &'static str> {
 }
 
 fn queue() -> impl Strategy<Value = String> {
+    prop_oneof![2 => of_all_packets(), 1 => tree(), 1 => policed()]
+}
+
+/// A queue that treats all packets with data alike.
+fn of_all_packets() -> impl Strategy<Value = String> {
     prop_oneof![
         (2_u32..300).prop_map(|n| format!("{{ limit = \"{n} packets\" }}")),
         (2_u32..400).prop_map(|ms| format!("{{ limit = \"{ms} ms\" }}")),
@@ -33,6 +38,155 @@ fn queue() -> impl Strategy<Value = String> {
         Just("{ kind = \"red\" }".to_owned()),
         shaped(),
     ]
+}
+
+/// Conditions of which the packets of a flow may meet all, none, or some.
+fn condition() -> impl Strategy<Value = &'static str> {
+    select(vec![
+        "{ dscp = \"EF\" }",
+        "{ dscp = \"CS0\" }",
+        "{ tos = \"0x00/0x03\" }",
+        "{ protocol = \"udp\" }",
+        "{ protocol = \"tcp\", pure_ack = false }",
+        "{ not = { pure_ack = true } }",
+        "{ source = \"10.0.0.0/8\" }",
+        "{ port = 50000 }",
+        "{ at_least = \"600 B\" }",
+        "{ at_most = \"1000 B\" }",
+        "{ connection_bytes = \"> 100 kB\" }",
+        "{ connection_rate = \"> 200 kbit/s\" }",
+        "{ one_of = [{ dscp = \"EF\" }, { connection_bytes = \"< 50 kB\" }] }",
+        "{}",
+    ])
+}
+
+/// Classes with ceilings of their own, one below another, over a queue that may shape or police too.
+fn tree() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        3 => Just(String::new()),
+        1 => Just(", queue = { kind = \"fq-codel\" }".to_owned()),
+        1 => (50_u32..3_000).prop_map(|kbit| format!(
+            ", queue = {{ kind = \"tbf\", rate = \"{kbit} kbit/s\", burst = \"3000 wire bytes\" }}"
+        )),
+        1 => policed().prop_map(|queue| format!(", queue = {queue}")),
+    ];
+    let ceilings = (200_u32..8_000, 100_u32..4_000, 50_u32..2_000);
+    let kind = select(vec!["htb", "htb", "hysteresis", "timer", "cbq", "hfsc", "hfsc-rt", "priority", "custom", "drr"]);
+    (kind, ceilings, condition(), condition(), leaf, select(vec!["rest", "first"])).prop_map(
+        |(kind, (root, inner, own), first, second, leaf, default)| {
+            let classes = |share: &dyn Fn(u32) -> String| {
+                format!(
+                    "classes = [{{ name = \"line\", {} }}, {{ name = \"home\", parent = \"line\", {} }}, \
+                     {{ name = \"first\", parent = \"home\", {}, match = {first}{leaf} }}, \
+                     {{ name = \"second\", parent = \"home\", {}, match = {second} }}, \
+                     {{ name = \"rest\", parent = \"line\", {}{leaf} }}]",
+                    share(root),
+                    share(inner),
+                    share(own),
+                    share(inner),
+                    share(inner)
+                )
+            };
+            match kind {
+                "cbq" => {
+                    let bounded = std::cell::Cell::new(0);
+                    let share = |kbit: u32| {
+                        bounded.set(bounded.get() + 1);
+                        // Of the line, the home, and the leaves.
+                        let share = [60, 30, 10, 15, 20][bounded.get() - 1];
+                        format!("share = \"{share} %\", burst = \"2000 wire bytes\", borrow = {}", kbit % 2 == 0)
+                    };
+                    format!(
+                        "{{ kind = \"cbq\", rate = \"30 kbit/s\", default = \"{default}\", {} }}",
+                        classes(&share)
+                    )
+                }
+                "hfsc" => {
+                    let share = |kbit: u32| match kbit % 3 {
+                        0 => "ls = \"100 kbit/s\"".to_owned(),
+                        1 => format!("ls = \"100 kbit/s\", ul = \"{kbit} kbit/s\""),
+                        _ => format!(
+                            "ls = \"9 kbit/s\", ul = {{ m1 = \"5 Mbit/s\", d = \"30 ms\", m2 = \"{kbit} kbit/s\" }}"
+                        ),
+                    };
+                    format!("{{ kind = \"hfsc\", default = \"{default}\", {} }}", classes(&share))
+                }
+                "hfsc-rt" => format!(
+                    "{{ kind = \"hfsc\", default = \"rest\", classes = [\
+                     {{ name = \"line\", ls = \"1 Mbit/s\", ul = \"{own} kbit/s\" }}, \
+                     {{ name = \"first\", parent = \"line\", rt = {{ m1 = \"8 kbit/s\", d = \"20 ms\", m2 = \"3 kbit/s\" }}, \
+                     ls = \"1 Mbit/s\", ul = \"{inner} kbit/s\", match = {first} }}, \
+                     {{ name = \"rest\", parent = \"line\", sc = \"5 kbit/s\", match = {second} }}] }}"
+                ),
+                "priority" => {
+                    format!("{{ kind = \"priority\", classes = [{{ match = {first}{leaf} }}, {{ match = {second} }}, {{ {} }}] }}",
+                        leaf.trim_start_matches(", "))
+                }
+                "custom" => format!(
+                    "{{ kind = \"custom\", classes = [{{ packets = 3, match = {first}{leaf} }}, \
+                     {{ bytes = \"3000 wire bytes\"{leaf} }}] }}"
+                ),
+                "drr" => format!(
+                    "{{ kind = \"drr\", classes = [{{ quantum = \"1500 wire bytes\", match = {first}{leaf} }}, \
+                     {{ quantum = \"3000 wire bytes\"{leaf} }}] }}"
+                ),
+                // Guarantees within the slowest line.
+                _ => {
+                    let number = std::cell::Cell::new(0);
+                    let share = |kbit: u32| {
+                        number.set(number.get() + 1);
+                        let rate = [8, 4, 2, 2, 4][number.get() - 1];
+                        format!("rate = \"{rate} kbit/s\", ceil = \"{kbit} kbit/s\"")
+                    };
+                    let more = match kind {
+                        "hysteresis" => ", hysteresis = true",
+                        "timer" => ", timer = \"10 ms\"",
+                        _ => "",
+                    };
+                    format!("{{ kind = \"htb\", default = \"{default}\"{more}, {} }}", classes(&share))
+                }
+            }
+        },
+    )
+}
+
+/// A policer of all packets or some, over a queue of its own.
+fn policed() -> impl Strategy<Value = String> {
+    let rate = 50_u32..5_000;
+    let meter = prop_oneof![
+        (rate.clone(), 2_000_u32..60_000).prop_map(|(kbit, burst)| format!(
+            "{{ kind = \"token-bucket\", rate = \"{kbit} kbit/s\", burst = \"{burst} wire bytes\" }}"
+        )),
+        (rate.clone(), 2_000_u32..60_000).prop_map(|(kbit, burst)| format!(
+            "{{ kind = \"police\", rate = \"{kbit} kbit/s\", burst = \"{burst} wire bytes\" }}"
+        )),
+        (rate.clone(), 2_000_u32..30_000, 0_u32..30_000).prop_map(|(kbit, burst, more)| format!(
+            "{{ kind = \"car\", rate = \"{kbit} kbit/s\", burst = \"{burst} wire bytes\", \
+             extended_burst = \"{} wire bytes\" }}",
+            burst + more
+        )),
+        (rate.clone(), 2_000_u32..30_000, 2_000_u32..30_000).prop_map(|(kbit, cbs, ebs)| format!(
+            "{{ kind = \"srtcm\", rate = \"{kbit} kbit/s\", burst = \"{cbs} wire bytes\", excess_burst = \"{ebs} wire bytes\" }}"
+        )),
+        (rate, 0_u32..3_000, 2_000_u32..30_000).prop_map(|(kbit, more, burst)| format!(
+            "{{ kind = \"trtcm\", rate = \"{kbit} kbit/s\", burst = \"{burst} wire bytes\", peak = \"{} kbit/s\", \
+             peak_burst = \"{burst} wire bytes\" }}",
+            kbit + more
+        )),
+    ];
+    let exceed = select(vec!["", "", ", exceed = \"transmit\"", ", exceed = \"continue\"", ", conform = \"continue\""]);
+    let second = (meter.clone(), prop::option::of(condition())).prop_map(|(meter, matches)| match matches {
+        Some(matches) => format!("meter = {meter}, match = {matches}"),
+        None => format!("meter = {meter}"),
+    });
+    let marks = select(vec!["", "", "", ", exceed = \"set-dscp-continue\", exceed_dscp = 46"]);
+    (meter, condition(), exceed, second, 2_u32..300, marks).prop_map(|(meter, first, exceed, second, limit, marks)| {
+        let exceed = if marks.is_empty() { exceed } else { marks };
+        format!(
+            "{{ kind = \"policer\", rules = [{{ meter = {meter}, match = {first}{exceed} }}, {{ {second} }}], \
+             limit = \"{limit} packets\" }}"
+        )
+    })
 }
 
 /// A shaper with a rate of its own, which may be above the line's.
@@ -167,9 +321,11 @@ fn source() -> impl Strategy<Value = String> {
 
 fn traffic() -> impl Strategy<Value = String> {
     let stop = proptest::option::of(3000_u32..6000);
-    (source(), 0_u32..2500, stop).prop_map(|(source, start, stop)| {
+    let start = prop_oneof![1 => Just(0), 3 => 0_u32..2500];
+    (source(), start, stop, any::<bool>()).prop_map(|(source, start, stop, urgent)| {
         let stop = stop.map_or_else(String::new, |ms| format!("stop = \"{ms} ms\"\n"));
-        format!("[[traffic]]\nstart = \"{start} ms\"\n{stop}{source}")
+        let dscp = if urgent { "dscp = \"EF\"\n" } else { "" };
+        format!("[[traffic]]\nstart = \"{start} ms\"\n{dscp}{stop}{source}")
     })
 }
 

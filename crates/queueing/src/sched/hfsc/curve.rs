@@ -10,7 +10,7 @@ use core::ops::{Add, AddAssign};
 
 use lastmile_units::{BitRate, Duration, Instant, WireBytes};
 
-use crate::meter::token_bucket::tokens_for;
+use crate::meter::token_bucket::{bytes_in, tokens_for};
 
 /// A service curve of two pieces (tc-hfsc(7): `m1 d m2`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,6 +62,13 @@ impl ServiceCurve {
     /// The service that it guarantees in the first `span`.
     pub(super) fn in_first(&self, span: Duration) -> Work {
         Runtime::new(&Curve::new(self), 0, Work::ZERO).work_by(span.as_ps().into())
+    }
+
+    /// The most bytes on the wire that its first piece has ahead of the second.
+    pub(super) fn ahead(&self) -> u64 {
+        let more = self.slope_at_first().saturating_sub(self.rate.as_bps());
+        let duration = self.initial.map_or(Duration::ZERO, |initial| initial.duration);
+        BitRate::from_bps(more).map_or(0, |more| bytes_in(more, duration))
     }
 
     /// The slope at its beginning.
