@@ -100,6 +100,7 @@ impl From<lastmile_lab::Error> for Failure {
     fn from(error: lastmile_lab::Error) -> Self {
         use lastmile_lab::Error;
         let hint = match &error {
+            Error::Scenario(report) => return Self::Report(report.clone()),
             Error::NoEnds { .. } => Some("name the two ends of the line: --between CLIENT,SERVER".to_owned()),
             Error::NoEndsOfTraffic { .. } => {
                 Some("name the nodes of the two hosts: --between CLIENT,SERVER".to_owned())

@@ -1,6 +1,11 @@
 //! Why a scenario has no lab, or its run failed.
 
 use lastmile_live::Error as LiveError;
+use lastmile_scenario::Report;
+use lastmile_scenario::policy::ready;
+
+/// The name of a scenario's policy that is none.
+pub const NONE: &str = "none";
 
 /// A scenario that cannot run on real hosts, or a run that failed.
 #[derive(Debug, thiserror::Error)]
@@ -101,6 +106,12 @@ pub enum Error {
         /// The name of the congestion control.
         name: String,
     },
+    /// No built-in policy has this name.
+    #[error("there is no built-in policy \"{0}\"")]
+    NoPolicy(String),
+    /// The scenario is invalid.
+    #[error("{0}")]
+    Scenario(Report),
     /// The machine refused something.
     #[error(transparent)]
     Live(#[from] LiveError),
@@ -142,9 +153,16 @@ impl Error {
                 let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").ok()?;
                 format!("it has {}; others are modules: `modprobe tcp_{name}`", known.trim())
             }
+            Self::NoPolicy(_) => format!("built-in policies: {NONE}, {}", ready::NAMES.join(", ")),
             Self::Live(error) => return error.hint(),
-            Self::NoPath { .. } | Self::TooManyFlows { .. } | Self::Quic(_) => return None,
+            Self::NoPath { .. } | Self::TooManyFlows { .. } | Self::Quic(_) | Self::Scenario(_) => return None,
         };
         Some(hint)
+    }
+}
+
+impl From<Report> for Error {
+    fn from(report: Report) -> Self {
+        Self::Scenario(report)
     }
 }

@@ -24,6 +24,8 @@
 //! | [`control_sockets`] | the control sockets of this user's emulated lines |
 //! | [`progress`] | the progress of a run, for a display |
 //! | [`outcome`] | the outcome of a run as plain data |
+//! | [`classes`] | the classes of a policy on a live line, in an interval |
+//! | [`what_if`] | the traffic of the last minute through the hops of another policy |
 //! | [`mod@line`] | the outcome of an emulated line, in the schema of every run |
 //! | [`summary`] | the outcome of a run, in the schema of every run |
 //! | [`error`] | why a scenario has no lab, or its run failed |
@@ -48,6 +50,7 @@
 #![cfg(target_os = "linux")]
 
 pub mod capture;
+pub mod classes;
 mod clock;
 pub mod control_sockets;
 mod descriptors;
@@ -62,5 +65,6 @@ pub mod progress;
 mod run;
 pub mod spec;
 pub mod summary;
+pub mod what_if;
 
 pub use error::Error;

@@ -24,6 +24,7 @@
 //! Cost per packet: one parse, one flow look-up, one copy of its bytes each way; one reading of the clock a batch.
 
 mod direction;
+mod interval;
 mod record;
 mod replay;
 mod report;
@@ -45,6 +46,7 @@ use crate::io::Port;
 
 pub use direction::BATCH;
 use direction::{Direction, Queue};
+pub use interval::{Interval, NOTABLE, Waited, intervals, per_second};
 use record::Recorder;
 pub use record::{FlowTotal, MOST_PACKETS, Record, SPAN};
 pub(crate) use replay::replay;

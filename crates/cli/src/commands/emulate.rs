@@ -16,6 +16,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use clap::{Args, Subcommand};
 use lastmile_lab::path::Path;
+use lastmile_lab::what_if::{Alternatives, Script};
 use lastmile_live::control::Listener;
 use lastmile_live::emulate::{Config, Ended, Handle, Outcome, Place, Side, Tuning, World};
 use lastmile_live::netns::Namespace;
@@ -37,7 +38,6 @@ use lastmile_studies::variant::policy_override;
 use self::dashboard::Dashboard;
 use self::operator::Operator;
 use self::status::{Status, Teller};
-use self::what_if::{Alternatives, Script};
 
 /// Emulate a scenario's line for real hosts
 ///

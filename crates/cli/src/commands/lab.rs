@@ -13,6 +13,7 @@ use clap::Args;
 use lastmile_lab::capture::{self as lab_capture, Recorder};
 use lastmile_lab::plan::{Kernel, Plan};
 use lastmile_lab::summary::{self, Document, Measured};
+use lastmile_lab::what_if::{Alternatives, Script};
 use lastmile_live::emulate::Ended;
 use lastmile_live::stop::Stop;
 use lastmile_model::Network;
@@ -26,7 +27,7 @@ use lastmile_studies::{Input, Variant};
 use serde::Serialize;
 
 use super::emulate::two_nodes;
-use super::emulate::what_if::{Alternatives, Line, Script};
+use super::emulate::what_if::Line;
 use super::live_view::Display;
 use super::run::capture::Captures;
 use super::run::options::{Changes, Files};

@@ -96,16 +96,16 @@ impl OnLine {
 pub(crate) fn text(policy: &str) -> Result<String> {
     let read = |path: &str| file::read(Path::new(path), Reading::Once);
     let text = ready::text(policy).map_or_else(|| read(policy), |text| Ok(text.to_owned()));
-    text.map_err(|problem| Failure::new(format_args!("{policy}: {problem}")).hint(known(&[])))
+    text.map_err(|problem| Failure::new(format_args!("{policy}: {problem}")).hint(known()))
 }
 
-/// The error for a name that is of no built-in policy, where files are not read. `besides`: names that are taken, too.
-pub(crate) fn unknown(name: &str, besides: &[&str]) -> Failure {
-    Failure::new(format_args!("there is no built-in policy \"{name}\"")).hint(known(besides))
+/// The error for a name that is of no built-in policy, where files are not read.
+pub(crate) fn unknown(name: &str) -> Failure {
+    Failure::new(format_args!("there is no built-in policy \"{name}\"")).hint(known())
 }
 
-fn known(besides: &[&str]) -> String {
-    format!("built-in policies: {}", [besides, &ready::NAMES].concat().join(", "))
+fn known() -> String {
+    format!("built-in policies: {}", ready::NAMES.join(", "))
 }
 
 #[derive(Args)]

@@ -2,7 +2,6 @@
 
 pub(super) mod charts;
 pub(super) mod flows;
-pub(super) mod recent;
 pub(super) mod what_if;
 
 use std::fs;

@@ -155,6 +155,14 @@ pub struct HopState {
     pub queue_counters: Vec<CounterValue>,
 }
 
+impl HopState {
+    /// Packets dropped so far, for whatever reason.
+    #[must_use]
+    pub fn dropped_packets(&self) -> u64 {
+        sum(&self.line.dropped)
+    }
+}
+
 fn sum(counts: &[Count]) -> u64 {
     counts.iter().map(|count| count.packets).sum()
 }

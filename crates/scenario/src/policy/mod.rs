@@ -14,6 +14,7 @@ mod classes;
 mod down;
 mod form;
 mod model;
+mod numbers;
 mod read;
 pub mod ready;
 pub(crate) mod reference;
@@ -35,6 +36,7 @@ use crate::kinds::FileKind;
 use crate::reader::Reader;
 
 pub use model::{AckRate, Class, Down, Line, LineOf, Police, Policy, Position, Promise, Regulated, Rule};
+pub use numbers::{Numbers, class_at};
 pub use reference::render as render_reference;
 pub(crate) use schema::SECTIONS;
 

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::thread::Scope;
 
+use lastmile_lab::what_if::Alternatives;
 use lastmile_live::emulate::Handle;
 use lastmile_live::stop::Stop;
 
 use super::super::web::{Opened, publish};
 use super::status::Teller;
-use super::what_if::{Alternatives, Line};
+use super::what_if::Line;
 
 /// A dashboard whose port is open, and what it can be asked.
 pub(super) struct Dashboard {

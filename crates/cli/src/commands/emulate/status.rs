@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use lastmile_dashboard::report::Report;
-use lastmile_live::bump::{DirectionReport, HopGlance, HopReport, States};
+use lastmile_live::bump::{DirectionReport, HopGlance, HopReport, States, intervals};
 use lastmile_live::emulate::{Handle, Snapshot};
 use lastmile_model::Hop;
 use lastmile_queueing::line::trace::Trace;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::control::Seen;
 use super::super::counters::{Amount, Counters, Spread, faults};
-use super::super::live_view::hops::{self, intervals};
+use super::super::live_view::hops;
 use super::super::ticker::{in_brief, mega};
 use super::super::web::{charts, flows};
 
@@ -181,7 +181,7 @@ impl Teller {
                 Some(rate) => format!("{name}, link {link}: {rate}, {encapsulation}"),
                 None => format!("{name}, link {link}"),
             };
-            Some(hops.get(first + slowest)?.panel(title, rate_bps))
+            Some(hops::panel(hops.get(first + slowest)?, title, rate_bps))
         });
         let rows = directions.into_iter().flat_map(|(_, fixed, first)| {
             let slowest = slowest(fixed);

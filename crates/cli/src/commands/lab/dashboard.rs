@@ -6,12 +6,11 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 use lastmile_dashboard::hub::{Hub, now_ms};
 use lastmile_dashboard::report::{Chart, Group, Report, Unit};
 use lastmile_lab::progress::{FlowProgress, Progress};
-use lastmile_live::bump::States;
+use lastmile_lab::what_if::Alternatives;
+use lastmile_live::bump::{States, per_second};
 use lastmile_units::{Duration, Instant};
 
 use super::super::emulate::status::Teller;
-use super::super::emulate::what_if::Alternatives;
-use super::super::live_view::hops::per_second;
 
 /// Time between two reports, less the time between two looks at a run.
 const REPORTS: StdDuration = StdDuration::from_millis(900);

@@ -6,13 +6,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lastmile_lab::plan::Plan;
 use lastmile_lab::progress::{FlowProgress, Progress};
 use lastmile_lab::spec::Kind;
-use lastmile_live::bump::States;
+use lastmile_live::bump::{States, per_second};
 use lastmile_terminal::{INTERVAL, Panel, Series, Unit, View};
 use lastmile_units::{Duration, Instant};
 
 use super::super::emulate::status::Teller;
 use super::super::live_view::Display;
-use super::super::live_view::hops::per_second;
 use super::dashboard::{Page, Reports};
 use crate::printer::Printer;
 

@@ -1,13 +1,11 @@
 //! A policy in place of the one in force: a built-in policy, or the text of a file that the asker has read.
 //! The shaper opens no file for it, and its line stays.
 
-use lastmile_dashboard::hub::Question;
 use lastmile_live::control::{LONGEST, Replacement};
 use lastmile_scenario::Policy;
 use lastmile_scenario::policy::{Line, LineOf, ready};
 
 use super::super::policy;
-use super::super::web::what_if::TEXT;
 use crate::failure::{Failure, Result};
 
 /// The longest text of a policy: its escapes in JSON fit a request, too.
@@ -16,7 +14,7 @@ const LONGEST_TEXT: u64 = LONGEST / 3;
 /// The policy on this line. A `[line]` of its own does not count.
 pub(super) fn on_line(replacement: &Replacement, line: Line) -> Result<Policy> {
     let Replacement { name, text } = replacement;
-    let text = text.as_deref().or_else(|| ready::text(name)).ok_or_else(|| policy::unknown(name, &[]))?;
+    let text = text.as_deref().or_else(|| ready::text(name)).ok_or_else(|| policy::unknown(name))?;
     Policy::parse(name, text, LineOf::Caller(line)).map_err(Failure::Report)
 }
 
@@ -27,12 +25,4 @@ pub(super) fn read(policy: &str) -> Result<Replacement> {
         return Err(Failure::new(format_args!("{policy}: a policy of at most {LONGEST_TEXT} bytes is needed")));
     }
     Ok(Replacement { name: policy.to_owned(), text: Some(text) })
-}
-
-/// The policy that a page asks for.
-pub(super) fn asked(question: &Question) -> Replacement {
-    match question {
-        Question::Policy(name) => Replacement { name: name.clone(), text: None },
-        Question::Text(text) => Replacement { name: TEXT.to_owned(), text: Some(text.clone()) },
-    }
 }

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use lastmile_lab::what_if::Recent;
 use lastmile_live::shape::Handle;
 
-use super::super::web::recent::Recent;
 use super::watch::InForce;
 
 /// The state.

@@ -8,14 +8,13 @@ use lastmile_live::bump::{DirectionReport, HopReport};
 use lastmile_live::shape::sandbox::GivenUp;
 use lastmile_live::shape::{Snapshot, World};
 use lastmile_results::schema::Delay;
-use lastmile_scenario::policy::{Class, Policy};
+use lastmile_scenario::policy::{Class, Numbers, Policy, class_at};
 use lastmile_text::table::{Kind, Table};
 use lastmile_units::{BitRate, ByteCount};
 use serde::{Deserialize, Serialize};
 
 use super::super::control::Seen;
 use super::super::counters::{Amount, Counters, Spread, faults};
-use super::super::live_view::classes::{Numbers, at};
 use super::start::Start;
 
 /// Sizes of IP packets whose bytes on the wire are shown.
@@ -325,13 +324,13 @@ impl ClassStatus {
             let own = numbers.get(index);
             let of = |wanted: &dyn Fn(&str, &str) -> bool| -> u64 {
                 let belongs = |c: &&Counter| {
-                    at(&c.path).is_some_and(|(number, rest)| Some(number) == own && wanted(rest, &c.name))
+                    class_at(&c.path).is_some_and(|(number, rest)| Some(number) == own && wanted(rest, &c.name))
                 };
                 counters.iter().filter(belongs).map(|c| c.value).sum()
             };
             let mut dropped: BTreeMap<String, u64> = BTreeMap::new();
             for c in counters {
-                if let Some((number, rest)) = at(&c.path)
+                if let Some((number, rest)) = class_at(&c.path)
                     && let Some(reason) = c.name.strip_prefix("dropped_")
                     && Some(number) == own
                     && rest.starts_with(".queue")

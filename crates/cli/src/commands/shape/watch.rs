@@ -4,14 +4,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use lastmile_dashboard::hub::now_ms;
 use lastmile_linklayer::LinkLayer;
-use lastmile_live::bump::States;
+use lastmile_live::bump::{States, intervals};
 use lastmile_live::shape::Handle;
 use lastmile_live::stop::Stop;
 use lastmile_scenario::policy::{Class, Policy};
 use lastmile_terminal::Snapshot;
 use lastmile_units::BitRate;
 
-use super::super::live_view::hops::intervals;
+use super::super::live_view::hops::panel;
 use super::super::live_view::{self, Display, classes};
 use super::super::ticker;
 
@@ -56,7 +56,7 @@ impl InForce {
         let hops = intervals(before, now);
         let directions = || self.directions.iter().zip(&hops);
         let panels = directions().map(|(Shown { name, rate, link_layer, .. }, hop)| {
-            hop.panel(format!("{name}: {rate}, {link_layer}"), Some(rate.as_bps()))
+            panel(hop, format!("{name}: {rate}, {link_layer}"), Some(rate.as_bps()))
         });
         let tables = directions().filter(|(shown, _)| !shown.classes.is_empty());
         let tables = tables.map(|(shown, hop)| classes::table(&format!("class {}", shown.name), &shown.classes, hop));

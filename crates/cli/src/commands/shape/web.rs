@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use lastmile_dashboard::hub::{Hub, Program, Question, Reloading};
 use lastmile_dashboard::report::Report;
-use lastmile_live::bump::States;
+use lastmile_lab::classes::classes;
+use lastmile_live::bump::{States, intervals};
 use lastmile_live::control::{Asker, Request, Verb};
 use lastmile_scenario::policy::ready;
 
 use super::super::control::{self, Answer};
-use super::super::live_view::hops::intervals;
+use super::super::web::what_if::asked;
 use super::super::web::{charts, flows};
-use super::replacement;
 use super::shared::Shared;
 use super::status::Status;
 use super::what_if;
@@ -47,7 +47,7 @@ impl Reporter {
         let hops = intervals(self.before.as_ref(), &now);
         let (mut groups, mut tables) = (Vec::new(), Vec::new());
         for (shown, hop) in in_force.directions.iter().zip(&hops) {
-            let classes = charts::classes(&shown.classes, hop);
+            let classes = classes(&shown.classes, hop);
             let title = format!("{}: {}, {}", shown.name, shown.rate, shown.link_layer);
             groups.push(charts::group(shown.name, title, Some(shown.rate.as_bps()), hop, &classes));
             if !classes.is_empty() {
@@ -74,12 +74,12 @@ impl Program for Shaper {
     }
 
     fn what_if(&self, question: &Question) -> Result<String, String> {
-        what_if::answer(&self.shared, question)
+        what_if::json(&self.shared, question)
     }
 
     fn reload(&self, policy: Option<&Question>) -> Option<Reloading> {
         let asker = self.asker.clone();
-        let request = Request { policy: policy.map(replacement::asked), ..Verb::Reload.into() };
+        let request = Request { policy: policy.map(asked), ..Verb::Reload.into() };
         Some(Box::pin(async move {
             let answer = asker.ask(request.to_string()).await.ok_or("the shaper ends")?;
             match Answer::<Status>::read(&answer) {

@@ -4,11 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use lastmile_dashboard::hub::Program;
 use lastmile_dashboard::report::{Cell, Chart, Group, Report, Table, Unit};
+use lastmile_live::bump::per_second;
 use lastmile_watch::delays::Delays;
 use lastmile_watch::recorder::Seen;
 use lastmile_watch::sample::{Counts, Source};
-
-use super::super::live_view::hops::per_second;
 
 /// A watcher, of which the page asks nothing.
 pub(super) struct Watcher;

@@ -1,89 +1,13 @@
 //! Charts and tables of the dashboard for hops: rates, queues, delays and drops, by class and reason.
 
-use std::collections::BTreeMap;
-
 use lastmile_dashboard::report::{Cell, Chart, Group, Table, Unit};
-use lastmile_live::bump::{CounterValue, HopState, States};
+use lastmile_lab::classes::ClassInterval;
+use lastmile_lab::what_if::CROSSED;
+use lastmile_live::bump::{HopState, Interval, States, Waited, per_second};
 use lastmile_queueing::DropReason;
-use lastmile_scenario::policy::Class;
-
-use super::super::live_view::classes::{Numbers, at};
-use super::super::live_view::hops::{Interval, Waited, per_second};
 
 /// The series of everything in a chart that also has classes.
 const ALL: &str = "all";
-
-/// One class of a hop in an interval.
-pub(in crate::commands) struct ClassInterval<'a> {
-    pub(in crate::commands) class: &'a Class,
-    pub(in crate::commands) sent_bps: Option<f64>,
-    pub(in crate::commands) backlog_bytes: Option<f64>,
-    pub(in crate::commands) waited: Waited,
-    /// Packets that its queue has dropped so far.
-    pub(in crate::commands) dropped: u64,
-    /// Packets that its queue has dropped in the interval.
-    pub(in crate::commands) dropped_lately: u64,
-}
-
-/// The counters of one class of a scheduler.
-#[derive(Clone, Copy, Default)]
-struct Counted {
-    sent_wire_bytes: Option<u64>,
-    sent_bytes: Option<u64>,
-    dropped: u64,
-}
-
-/// The classes in these counters by their numbers there, in one pass: a policy may have a hundred.
-fn counted(counters: &[CounterValue]) -> BTreeMap<usize, Counted> {
-    let mut classes: BTreeMap<usize, Counted> = BTreeMap::new();
-    for CounterValue { path, name, value, .. } in counters {
-        let Some((number, rest)) = at(path) else { continue };
-        let class = classes.entry(number).or_default();
-        match *name {
-            "sent_wire_bytes" if rest.is_empty() => class.sent_wire_bytes = Some(*value),
-            "sent_bytes" if rest.is_empty() => class.sent_bytes = Some(*value),
-            name if name.starts_with("dropped_") && rest.starts_with(".queue") => class.dropped += value,
-            _ => {}
-        }
-    }
-    classes
-}
-
-/// The classes with a queue in an interval.
-pub(in crate::commands) fn classes<'a>(classes: &'a [Class], hop: &Interval<'_>) -> Vec<ClassInterval<'a>> {
-    let counters = &hop.now.queue_counters;
-    let places = Numbers::of(classes, counters.iter().map(|c| (c.path.as_str(), c.kind)));
-    let [before, now] = [&hop.before.queue_counters, counters].map(|counters| counted(counters));
-    let with_queue = classes.iter().enumerate().filter(|(_, class)| class.queue.is_some());
-    let interval = with_queue.map(|(index, class)| {
-        let number = places.get(index);
-        let of = |counts: &BTreeMap<usize, Counted>| number.and_then(|number| counts.get(&number).copied());
-        let (before, now) = (of(&before).unwrap_or_default(), of(&now).unwrap_or_default());
-        // Of IP where the scheduler does not count the wire.
-        let bytes = match now.sent_wire_bytes {
-            Some(bytes) => Some((before.sent_wire_bytes, bytes)),
-            None => now.sent_bytes.map(|bytes| (before.sent_bytes, bytes)),
-        };
-        // A class of a new queue has no earlier count.
-        let sent = bytes.map(|(then, now)| (then.filter(|then| *then <= now).unwrap_or(now), now));
-        let backlog = hop.now.class_queued.iter().find(|(place, _)| Some(*place) == number);
-        let waited = hop.now.class_waited.get(index);
-        #[expect(clippy::cast_precision_loss, reason = "for the eye only")]
-        ClassInterval {
-            class,
-            sent_bps: sent.map(|(then, now)| 8.0 * per_second(then, now, hop.seconds)),
-            backlog_bytes: backlog.map(|(_, backlog)| backlog.bytes.as_u64() as f64),
-            waited: waited.map(|now| Waited::of(hop.before.class_waited.get(index), now)).unwrap_or_default(),
-            dropped: now.dropped,
-            // The counts of another queue begin anew.
-            dropped_lately: now.dropped.checked_sub(before.dropped).unwrap_or(now.dropped),
-        }
-    });
-    interval.collect()
-}
-
-/// The names of the delays over all links, up and down.
-pub(in crate::commands) const CROSSED: [&str; 2] = ["up: all links", "down: all links"];
 
 /// The charts of the delays over all links.
 pub(in crate::commands) fn crossed(before: Option<&States>, now: &States) -> Group {
@@ -93,7 +17,7 @@ pub(in crate::commands) fn crossed(before: Option<&States>, now: &States) -> Gro
     for ((name, before), now) in CROSSED.into_iter().zip(&before.crossed).zip(&now.crossed) {
         let waited = [(name.to_owned(), &before.all, &now.all), (format!("{name}, ACKs"), &before.acks, &now.acks)];
         for (name, before, now) in waited {
-            let Waited { p50, p99 } = Waited::of(Some(before), now);
+            let Waited { p50, p99, .. } = Waited::of(Some(before), now);
             longest.push(name.clone(), p99);
             median.push(name, p50);
         }
@@ -166,7 +90,7 @@ pub(in crate::commands) fn table(title: String, classes: &[ClassInterval<'_>], w
             time.into(),
             one.waited.p50.into(),
             one.waited.p99.into(),
-            Some(one.dropped as f64).into(),
+            Some(one.dropped_packets() as f64).into(),
         ]
     };
     Table {

@@ -1,13 +1,10 @@
 //! The last minute of a line as it was: states, and each second.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
-use lastmile_live::bump::{HopState, States, WaitCounts};
-use lastmile_queueing::DropReason;
+use lastmile_live::bump::{Interval, States, WaitCounts, Waited, intervals};
 use lastmile_units::{Duration, Instant};
 use serde::Serialize;
-
-use super::super::live_view::hops::{Interval, intervals};
 
 /// Time between two states that a question may begin at.
 const CHECKPOINTS: Duration = Duration::from_s(10);
@@ -37,15 +34,14 @@ impl Seconds {
 }
 
 /// The 99th percentile of the delays between two moments; `None` without any.
-#[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "for the eye only")]
+#[expect(clippy::cast_possible_truncation, reason = "for the eye only")]
 fn p99_s(before: &WaitCounts, now: &WaitCounts) -> Option<f32> {
-    let waits = now.since(before);
-    (!waits.is_empty()).then(|| (waits.value_at_quantile(0.99) as f64 / 1e9) as f32)
+    Waited::of(Some(before), now).p99.map(|s| s as f32)
 }
 
 /// The last minute as it was.
 #[derive(Default)]
-pub(in crate::commands) struct Recent {
+pub struct Recent {
     /// States at times [`CHECKPOINTS`] apart, oldest first, all with the policy in force.
     pub(super) checkpoints: VecDeque<States>,
     /// Each second, oldest first.
@@ -54,7 +50,7 @@ pub(in crate::commands) struct Recent {
 
 impl Recent {
     /// Adds the state of a second, and forgets what is older than a minute.
-    pub(in crate::commands) fn push(&mut self, before: Option<&States>, now: &States) {
+    pub fn push(&mut self, before: Option<&States>, now: &States) {
         let age = |at: Instant| now.at.since(at);
         while self.checkpoints.get(1).is_some_and(|state| age(state.at) >= MINUTE) {
             self.checkpoints.pop_front();
@@ -69,7 +65,7 @@ impl Recent {
     }
 
     /// Another policy is in force, or another line.
-    pub(in crate::commands) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.checkpoints.clear();
         self.seconds.clear();
     }
@@ -92,19 +88,7 @@ impl Second {
             rate_bps: hop.rate_bps() as f32,
             queue_bytes: hop.now.queued.bytes.as_u64() as f32,
             p99_s: p99_s(&hop.before.waited, &hop.now.waited),
-            drops: lost(hop).values().sum::<u64>() as f32,
+            drops: hop.lost().values().sum::<u64>() as f32,
         }
     }
-}
-
-/// Drops in an interval by reason, without those of ACK regulation and without zeros.
-pub(super) fn lost(hop: &Interval<'_>) -> BTreeMap<&'static str, u64> {
-    dropped(hop, |reason| !reason.is_ack_regulation())
-}
-
-pub(super) fn dropped(hop: &Interval<'_>, wanted: impl Fn(DropReason) -> bool) -> BTreeMap<&'static str, u64> {
-    let packets = |state: &HopState, reason: DropReason| state.line.dropped[reason.index()].packets;
-    let reasons = DropReason::ALL.into_iter().filter(|reason| wanted(*reason));
-    let counts = reasons.map(|reason| (reason.name(), packets(hop.now, reason) - packets(hop.before, reason)));
-    counts.filter(|(_, count)| *count > 0).collect()
 }

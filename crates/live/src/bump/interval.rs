@@ -1,0 +1,107 @@
+//! Hops in the interval between two moments.
+
+use std::collections::BTreeMap;
+
+use lastmile_queueing::DropReason;
+use lastmile_units::Duration;
+use serde::Serialize;
+
+use super::report::{HopState, States};
+use super::waits::WaitCounts;
+
+/// A wait in a queue that is worth a look.
+pub const NOTABLE: Duration = Duration::from_ms(1);
+
+/// A hop in the interval between two moments.
+#[derive(Clone, Copy)]
+pub struct Interval<'a> {
+    /// The length of the interval.
+    pub seconds: f64,
+    /// The hop at the beginning.
+    pub before: &'a HopState,
+    /// The hop at the end.
+    pub now: &'a HopState,
+}
+
+/// The hops in the interval between `before` and `now`, those up and then those down. Without
+/// `before` the interval is empty.
+pub fn intervals<'a>(before: Option<&'a States>, now: &'a States) -> Vec<Interval<'a>> {
+    let before = before.unwrap_or(now);
+    let seconds = now.at.since(before.at).as_secs_f64();
+    before.hops.iter().zip(&now.hops).map(|(before, now)| Interval { seconds, before, now }).collect()
+}
+
+/// The median, the 99th percentile and the maximum of waits in an interval, in seconds; `None` without any.
+#[derive(Clone, Copy, Default, PartialEq, Debug, Serialize)]
+pub struct Waited {
+    /// The median.
+    pub p50: Option<f64>,
+    /// The 99th percentile.
+    pub p99: Option<f64>,
+    /// The maximum.
+    pub max: Option<f64>,
+}
+
+impl Waited {
+    /// Of the waits since `before`, or of all.
+    pub fn of(before: Option<&WaitCounts>, now: &WaitCounts) -> Self {
+        let waits = before.map_or_else(|| now.clone(), |before| now.since(before));
+        #[expect(clippy::cast_precision_loss, reason = "for the eye only")]
+        let quantile = |q: f64| (!waits.is_empty()).then(|| waits.value_at_quantile(q) as f64 / 1e9);
+        Self { p50: quantile(0.5), p99: quantile(0.99), max: quantile(1.0) }
+    }
+}
+
+/// Events in a second.
+#[expect(clippy::cast_precision_loss, reason = "for the eye only")]
+pub fn per_second(before: u64, now: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { now.saturating_sub(before) as f64 / seconds } else { 0.0 }
+}
+
+impl Interval<'_> {
+    /// Bits on the wire in a second.
+    pub fn rate_bps(&self) -> f64 {
+        per_second(self.before.wire_bits, self.now.wire_bits, self.seconds)
+    }
+
+    /// The backlog in bytes, and its time at this rate on the wire, in seconds.
+    #[expect(clippy::cast_precision_loss, reason = "for the eye only")]
+    pub fn backlog(&self, rate_bps: Option<u64>) -> (f64, Option<f64>) {
+        let bytes = self.now.queued.bytes.as_u64() as f64;
+        (bytes, rate_bps.map(|rate| bytes * self.wire_per_byte() * 8.0 / rate as f64))
+    }
+
+    /// Bytes on the wire for one byte of IP, so far.
+    #[expect(clippy::cast_precision_loss, reason = "for the eye only")]
+    pub fn wire_per_byte(&self) -> f64 {
+        let line = &self.now.line;
+        match line.transmitted.bytes {
+            0 => 1.0,
+            bytes => line.wire_bytes.as_u64() as f64 / bytes as f64,
+        }
+    }
+
+    /// Packets dropped in the interval for reasons that are `wanted`, by reason, without zeros.
+    pub fn dropped(&self, wanted: impl Fn(DropReason) -> bool) -> BTreeMap<&'static str, u64> {
+        let packets = |state: &HopState, reason: DropReason| state.line.dropped[reason.index()].packets;
+        let reasons = DropReason::ALL.into_iter().filter(|reason| wanted(*reason));
+        let counts = reasons
+            .map(|reason| (reason.name(), packets(self.now, reason).saturating_sub(packets(self.before, reason))));
+        counts.filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// Packets dropped in the interval by reason, without those of ACK regulation and without zeros.
+    pub fn lost(&self) -> BTreeMap<&'static str, u64> {
+        self.dropped(|reason| !reason.is_ack_regulation())
+    }
+
+    /// True for a hop that holds packets or has dropped some.
+    pub fn is_notable(&self) -> bool {
+        self.now.queued.bytes.as_u64() > 0 || self.now.dropped_packets() > 0
+    }
+
+    /// True for a hop that has dropped packets, or let one wait for [`NOTABLE`], so far.
+    pub fn has_mattered(&self) -> bool {
+        Duration::from_ns(self.now.waited.max()) >= NOTABLE || self.now.dropped_packets() > 0
+    }
+}
