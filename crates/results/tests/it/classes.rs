@@ -68,8 +68,8 @@ fn flows_of_a_class_share_its_ceiling_and_others_the_rest() {
     assert_eq!(words[2], ["rate of the shaper of link up"; 2]);
 }
 
-/// The first tier of `fq-codel-sqm` has 33 % of 95 % of the line. PPPoE over PTM carries 1440 bytes of a packet of 1492 in
-/// 1546: with 8 of PPPoE, 18 of Ethernet and 4 of PTM it has 1522, and 65 for each 64 of them.
+/// The first tier of `fq-codel-sqm` has 33 % of 95 % of the line. PPPoE over PTM carries 1440 bytes of a packet of 1492
+/// in 1546: with 8 of PPPoE, 18 of Ethernet and 4 of PTM it has 1522, and 65 for each 64 of them.
 #[test]
 fn urgent_data_of_sqm_is_bound_by_its_tier() {
     let line = "encapsulation = \"pppoe-ptm\"\npolicy = \"fq-codel-sqm\"\n\
