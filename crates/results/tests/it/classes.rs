@@ -96,12 +96,14 @@ fn a_policer_is_the_bound() {
     for (meter, mbit, burst) in [
         ("kind = \"police\", rate = \"50 Mbit/s\", burst = \"100000 wire bytes\"", 50.0, 100_000.0),
         (
-            "kind = \"srtcm\", rate = \"30 Mbit/s\", burst = \"50000 wire bytes\", excess_burst = \"70000 wire bytes\"",
+            "kind = \"srtcm\", rate = \"30 Mbit/s\", burst = \"50000 wire bytes\", \
+             excess_burst = \"70000 wire bytes\"",
             30.0,
             50_000.0,
         ),
         (
-            "kind = \"car\", rate = \"40 Mbit/s\", burst = \"50000 wire bytes\", extended_burst = \"90000 wire bytes\"",
+            "kind = \"car\", rate = \"40 Mbit/s\", burst = \"50000 wire bytes\", \
+             extended_burst = \"90000 wire bytes\"",
             40.0,
             140_000.0,
         ),
@@ -149,7 +151,8 @@ fn a_bounded_class_and_an_upper_limit_are_the_bound() {
     for (classes, burst) in [
         (
             "kind = \"cbq\", rate = \"20 Mbit/s\", classes = [\
-             { name = \"guest\", share = \"20 %\", borrow = false, burst = \"5000 wire bytes\", match = { dscp = 46 } }, \
+             { name = \"guest\", share = \"20 %\", borrow = false, burst = \"5000 wire bytes\", \
+             match = { dscp = 46 } }, \
              { name = \"rest\", share = \"80 %\" }]",
             13_000.0,
         ),
