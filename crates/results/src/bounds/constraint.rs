@@ -45,8 +45,8 @@ impl Constraint {
         Some(Self::Wire(Shaper { rate, burst: Some(beyond), saves: false, by: Limiter::Shaper }))
     }
 
-    /// All constraints that each of `packets` of `link` passes. A shaper at or above the rate of the wire holds back nothing. What has
-    /// passed one before grants may wait in the buffer, and pass later.
+    /// All constraints that each of `packets` of `link` passes. A shaper at or above the rate of the wire holds back
+    /// nothing. What has passed one before grants may wait in the buffer, and pass later.
     pub(crate) fn of(link: &Link, packets: &Packets) -> Vec<Self> {
         let line = &link.hop.line;
         let released = line.grants.as_ref().and_then(|grants| grants.buffer).map(|buffer| buffer + LARGEST_PACKET);

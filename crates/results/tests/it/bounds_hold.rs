@@ -106,7 +106,8 @@ fn tree() -> impl Strategy<Value = String> {
                         0 => "ls = \"100 kbit/s\"".to_owned(),
                         1 => format!("ls = \"100 kbit/s\", ul = \"{kbit} kbit/s\""),
                         _ => format!(
-                            "ls = \"9 kbit/s\", ul = {{ m1 = \"5 Mbit/s\", d = \"30 ms\", m2 = \"{kbit} kbit/s\" }}"
+                            "ls = \"9 kbit/s\", ul = {{ m1 = \"5 Mbit/s\", d = \"30 ms\", \
+                             m2 = \"{kbit} kbit/s\" }}"
                         ),
                     };
                     format!("{{ kind = \"hfsc\", default = \"{default}\", {} }}", classes(&share))
@@ -114,7 +115,8 @@ fn tree() -> impl Strategy<Value = String> {
                 "hfsc-rt" => format!(
                     "{{ kind = \"hfsc\", default = \"rest\", classes = [\
                      {{ name = \"line\", ls = \"1 Mbit/s\", ul = \"{own} kbit/s\" }}, \
-                     {{ name = \"first\", parent = \"line\", rt = {{ m1 = \"8 kbit/s\", d = \"20 ms\", m2 = \"3 kbit/s\" }}, \
+                     {{ name = \"first\", parent = \"line\", \
+                     rt = {{ m1 = \"8 kbit/s\", d = \"20 ms\", m2 = \"3 kbit/s\" }}, \
                      ls = \"1 Mbit/s\", ul = \"{inner} kbit/s\", match = {first} }}, \
                      {{ name = \"rest\", parent = \"line\", sc = \"5 kbit/s\", match = {second} }}] }}"
                 ),
@@ -166,7 +168,8 @@ fn policed() -> impl Strategy<Value = String> {
             burst + more
         )),
         (rate.clone(), 2_000_u32..30_000, 2_000_u32..30_000).prop_map(|(kbit, cbs, ebs)| format!(
-            "{{ kind = \"srtcm\", rate = \"{kbit} kbit/s\", burst = \"{cbs} wire bytes\", excess_burst = \"{ebs} wire bytes\" }}"
+            "{{ kind = \"srtcm\", rate = \"{kbit} kbit/s\", burst = \"{cbs} wire bytes\", \
+             excess_burst = \"{ebs} wire bytes\" }}"
         )),
         (rate, 0_u32..3_000, 2_000_u32..30_000).prop_map(|(kbit, more, burst)| format!(
             "{{ kind = \"trtcm\", rate = \"{kbit} kbit/s\", burst = \"{burst} wire bytes\", peak = \"{} kbit/s\", \
