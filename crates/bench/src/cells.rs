@@ -6,7 +6,7 @@ use std::time::Instant as Clock;
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{FlowId, Meta};
 use lastmile_queueing::fifo::{Fifo, Overflow};
-use lastmile_queueing::line::{Config, Line, Observer};
+use lastmile_queueing::line::{Config, Line, TransmissionSink};
 use lastmile_queueing::random::Stream;
 use lastmile_queueing::{DropReason, DropSink};
 use lastmile_units::{BitRate, Duration, Instant, PacketCount};
@@ -22,7 +22,7 @@ impl DropSink<Meta> for Nobody {
     fn dropped(&mut self, _now: Instant, _packet: Meta, _reason: DropReason) {}
 }
 
-impl Observer<Meta> for Nobody {
+impl TransmissionSink<Meta> for Nobody {
     fn transmitted(&mut self, _start: Instant, _end: Instant, _waited: Duration, _packet: &Meta) {}
 }
 

@@ -37,7 +37,7 @@ pub use crate::discipline::Count;
 use buffer::Buffer;
 pub use config::Config;
 use counted::{Counted, lost_or_spoilt};
-pub use counted::{Observer, Stats};
+pub use counted::{Stats, TransmissionSink};
 use impairments::Wire;
 use in_transmission::PartlySent;
 use transmitter::Transmitter;
@@ -102,7 +102,7 @@ impl<P: Packet> Line<P> {
 
     /// Hands a packet to the queue, and starts its transmission if the line is free.
     #[inline]
-    pub fn enqueue(&mut self, now: Instant, mut packet: P, observer: &mut impl Observer<P>) {
+    pub fn enqueue(&mut self, now: Instant, mut packet: P, observer: &mut impl TransmissionSink<P>) {
         if self.due.is_some_and(|due| due < now) {
             // A packet due exactly now may be the one just enqueued, whether the caller is late or
             // on time.
@@ -137,7 +137,7 @@ impl<P: Packet> Line<P> {
 
     /// Starts every transmission that is due by `now`, each at the time at which it was due.
     #[inline]
-    pub fn transmit(&mut self, now: Instant, observer: &mut impl Observer<P>) {
+    pub fn transmit(&mut self, now: Instant, observer: &mut impl TransmissionSink<P>) {
         while let Some(start) = self.due
             && start <= now
         {
@@ -193,7 +193,7 @@ impl<P: Packet> Line<P> {
     /// The next packet that has reached the far end by `now`. A packet whose headers cannot be
     /// rebuilt there is dropped.
     #[inline]
-    pub fn take_arrival(&mut self, now: Instant, observer: &mut impl Observer<P>) -> Option<P> {
+    pub fn take_arrival(&mut self, now: Instant, observer: &mut impl TransmissionSink<P>) -> Option<P> {
         while self.next_arrival()? <= now {
             // Read in the ring: each move of a packet is a copy.
             let packet = self.in_flight.front()?;
@@ -327,7 +327,13 @@ impl<P: Packet> Line<P> {
     /// A packet whose transmission has ended is on the wire, or is lost there for a reason.
     // Inlined: a call copies the packet.
     #[inline(always)]
-    fn depart(&mut self, start: Instant, mut packet: P, lost: Option<DropReason>, observer: &mut impl Observer<P>) {
+    fn depart(
+        &mut self,
+        start: Instant,
+        mut packet: P,
+        lost: Option<DropReason>,
+        observer: &mut impl TransmissionSink<P>,
+    ) {
         match lost {
             None => self.propagate(packet, observer),
             Some(reason) => {
@@ -341,7 +347,7 @@ impl<P: Packet> Line<P> {
     /// earlier than the packet before, however the delay has changed.
     // Inlined: a call copies the packet.
     #[inline(always)]
-    fn propagate(&mut self, packet: P, observer: &mut impl Observer<P>) {
+    fn propagate(&mut self, packet: P, observer: &mut impl TransmissionSink<P>) {
         if self.wire.is_some() {
             return self.propagate_impaired(packet, observer);
         }
@@ -361,7 +367,7 @@ impl<P: Packet> Line<P> {
     }
 
     #[inline(never)]
-    fn propagate_impaired(&mut self, mut packet: P, observer: &mut impl Observer<P>) {
+    fn propagate_impaired(&mut self, mut packet: P, observer: &mut impl TransmissionSink<P>) {
         let sent = self.busy_until;
         let delay = self.transmitter.step(sent).map_or(self.delay, |step| step.delay);
         let Some(wire) = &mut self.wire else { return };
@@ -414,7 +420,7 @@ impl<P: Packet> Line<P> {
     /// Sends a packet without interruption.
     // Inlined: a call copies the packet.
     #[inline(always)]
-    fn send(&mut self, start: Instant, packet: P, observer: &mut impl Observer<P>) {
+    fn send(&mut self, start: Instant, packet: P, observer: &mut impl TransmissionSink<P>) {
         let (wire, lost) = self.cost_of(start, &packet);
         self.send_whole(start, &packet, wire, observer);
         self.depart(start, packet, lost, observer);
@@ -432,7 +438,7 @@ impl<P: Packet> Line<P> {
 
     /// Sends a packet of `wire` bytes without interruption.
     #[inline(always)]
-    fn send_whole(&mut self, start: Instant, packet: &P, wire: WireBytes, observer: &mut impl Observer<P>) {
+    fn send_whole(&mut self, start: Instant, packet: &P, wire: WireBytes, observer: &mut impl TransmissionSink<P>) {
         self.occupy(start, wire);
         self.stats.transmitted.add(packet);
         let waited = start.since(packet.meta().arrived);

@@ -7,14 +7,14 @@ use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{FlowId, FlowTable, Frame, HashKey, Packet};
 use lastmile_queueing::ack::Handshakes;
 use lastmile_queueing::discipline::{DropReason, DropSink};
-use lastmile_queueing::line::{Count, Line, Observer};
+use lastmile_queueing::line::{Count, Line, TransmissionSink};
 use lastmile_queueing::spec::{BuildError, Spec};
 use lastmile_queueing::{Backlog, Counter, Environment, Node, random::Stream};
 use lastmile_units::{Duration, Instant};
 
 use super::record::Recorder;
 use super::tap::{AtHop, Taps};
-use super::waits::{Crossed, Waits};
+use super::waits::{Crossed, HopWaits};
 use super::{CounterValue, DirectionReport, HopGlance, HopReport, HopState};
 use crate::clock::Clock;
 use crate::io::{Counters, Framing, Port, Refusal};
@@ -67,7 +67,7 @@ pub(super) struct Kept {
 pub(super) struct RunningHop {
     name: String,
     pub(super) line: Line<Frame>,
-    pub(super) waits: Waits,
+    pub(super) waits: HopWaits,
     pub(super) most_queued: Backlog,
     /// The least delay of its wire.
     delay: Duration,
@@ -89,7 +89,7 @@ impl Direction {
                 Ok(RunningHop {
                     name: config.name.clone(),
                     line: line(config, seed, hash_key, handshakes)?,
-                    waits: Waits::new(),
+                    waits: HopWaits::new(),
                     most_queued: Backlog::default(),
                     delay: config.line.least_delay(),
                     ahead: configs[index + 1..].iter().map(|config| config.line.least_delay()).sum(),
@@ -366,7 +366,7 @@ impl RunningHop {
 }
 
 /// A line at `now`, for a display.
-pub(super) fn state<P: Packet>(line: &Line<P>, waits: &Waits, now: Instant) -> HopState {
+pub(super) fn state<P: Packet>(line: &Line<P>, waits: &HopWaits, now: Instant) -> HopState {
     let mut class_queued = Vec::new();
     line.queue().class_backlogs(&mut |class, backlog| class_queued.push((class, backlog)));
     HopState {
@@ -404,7 +404,7 @@ impl Spare {
 /// Watches a line: how long packets wait in its queue, what the tap is to hear, and what remains of
 /// those it drops.
 struct Watch<'a> {
-    waits: &'a mut Waits,
+    waits: &'a mut HopWaits,
     kept: &'a mut Kept,
     tap: AtHop<'a>,
 }
@@ -419,7 +419,7 @@ impl DropSink<Frame> for Watch<'_> {
     }
 }
 
-impl Observer<Frame> for Watch<'_> {
+impl TransmissionSink<Frame> for Watch<'_> {
     #[inline]
     fn transmitted(&mut self, start: Instant, _end: Instant, waited: Duration, packet: &Frame) {
         self.tap.tell(start, Passage::Transmitted, packet);

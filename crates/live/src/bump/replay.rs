@@ -27,13 +27,13 @@ use lastmile_packet::{
 };
 use lastmile_queueing::ack::Handshakes;
 use lastmile_queueing::discipline::{DropReason, DropSink};
-use lastmile_queueing::line::{Line, Observer};
+use lastmile_queueing::line::{Line, TransmissionSink};
 use lastmile_queueing::spec::BuildError;
 use lastmile_units::{Duration, Instant};
 
 use super::direction::{line, state};
 use super::record::Record;
-use super::waits::{Crossed, Waits};
+use super::waits::{Crossed, HopWaits};
 use super::{HopState, States};
 
 /// A packet of a record: its headers, and no payload.
@@ -122,17 +122,17 @@ fn trusted(meta: &Meta) -> Meta {
 /// A hop of a replay.
 struct ReplayedHop {
     line: Line<Recorded>,
-    waits: Waits,
+    waits: HopWaits,
 }
 
-struct Watch<'a>(&'a mut Waits);
+struct Watch<'a>(&'a mut HopWaits);
 
 impl DropSink<Recorded> for Watch<'_> {
     /// The line counts it.
     fn dropped(&mut self, _now: Instant, _packet: Recorded, _reason: DropReason) {}
 }
 
-impl Observer<Recorded> for Watch<'_> {
+impl TransmissionSink<Recorded> for Watch<'_> {
     fn transmitted(&mut self, _start: Instant, _end: Instant, waited: Duration, packet: &Recorded) {
         self.0.record(waited, packet);
     }
@@ -152,7 +152,7 @@ struct Side {
 
 impl Side {
     fn new(hops: &[Hop], (seed, hash_key): (u64, HashKey), handshakes: &Arc<Handshakes>) -> Result<Self, BuildError> {
-        let of = |hop| Ok(ReplayedHop { line: line(hop, seed, hash_key, handshakes)?, waits: Waits::new() });
+        let of = |hop| Ok(ReplayedHop { line: line(hop, seed, hash_key, handshakes)?, waits: HopWaits::new() });
         Ok(Self { hops: hops.iter().map(of).collect::<Result<_, _>>()?, crossed: Crossed::default() })
     }
 

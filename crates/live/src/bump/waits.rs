@@ -3,13 +3,13 @@
 use lastmile_packet::Packet;
 use lastmile_units::{Duration, Instant};
 
-use lastmile_model::outcome::{Buckets, Waits as Sum};
+use lastmile_model::outcome::{Buckets, Waits};
 
 /// Waits to one digit, each at most 6 % above its value: cheap to copy for displays that ask several times a second.
 pub type WaitCounts = Buckets<4>;
 
-/// Queueing delays in nanoseconds: of all packets, and of pure ACKs.
-pub(super) struct Waits {
+/// Queueing delays in front of a hop in nanoseconds: of all packets, and of pure ACKs.
+pub(super) struct HopWaits {
     pub(super) all: Buckets,
     pub(super) acks: Buckets,
     /// Times from requests to the starts of their first grants.
@@ -21,11 +21,11 @@ pub(super) struct Waits {
     /// Packets that waited at all.
     pub(super) overlimits: u64,
     /// Since the last glance.
-    pub(super) lately: Sum,
-    pub(super) acks_lately: Sum,
+    pub(super) lately: Waits,
+    pub(super) acks_lately: Waits,
 }
 
-impl Waits {
+impl HopWaits {
     pub(super) fn new() -> Self {
         Self {
             all: Buckets::default(),
@@ -34,8 +34,8 @@ impl Waits {
             classes: Vec::new(),
             classes_since: Instant::ZERO,
             overlimits: 0,
-            lately: Sum::default(),
-            acks_lately: Sum::default(),
+            lately: Waits::default(),
+            acks_lately: Waits::default(),
         }
     }
 

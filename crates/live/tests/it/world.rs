@@ -11,7 +11,7 @@ use lastmile_live::stop::Stop;
 use lastmile_model::Hop;
 use lastmile_packet::{Meta, Protocol};
 use lastmile_queueing::discipline::{DropReason, DropSink};
-use lastmile_queueing::line::{self, Line, Observer};
+use lastmile_queueing::line::{self, Line, TransmissionSink};
 use lastmile_queueing::random::Stream;
 use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Limit, Overflow, fifo};
@@ -46,7 +46,7 @@ pub(crate) fn crossing(hop: &Hop, ip_len: u16) -> Duration {
             panic!("a lone packet was dropped: {reason:?}");
         }
     }
-    impl Observer<Meta> for Nobody {
+    impl TransmissionSink<Meta> for Nobody {
         fn transmitted(&mut self, _: Instant, _: Instant, _: Duration, _: &Meta) {}
     }
     let queue = hop.queue.build(&hop.line.link_layer).unwrap();

@@ -8,7 +8,7 @@ use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{FlowId, Meta, Protocol, SeqNumber};
 use lastmile_queueing::aqm::{CoDel, Pie, codel, pie};
 use lastmile_queueing::fair::{FlowKeys, FqCodel, Per, Sfq, fq_codel, sfq};
-use lastmile_queueing::line::{Config, Observer};
+use lastmile_queueing::line::{Config, TransmissionSink};
 use lastmile_queueing::meter::{self, tbf};
 use lastmile_queueing::random::Stream;
 use lastmile_queueing::{
@@ -116,7 +116,7 @@ impl DropSink<Meta> for Ignore {
     fn created(&mut self, _now: Instant, _packet: &Meta) {}
 }
 
-impl Observer<Meta> for Ignore {
+impl TransmissionSink<Meta> for Ignore {
     fn transmitted(&mut self, _start: Instant, _end: Instant, _waited: Duration, _packet: &Meta) {}
 }
 

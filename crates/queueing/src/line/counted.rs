@@ -27,7 +27,7 @@ pub struct Stats {
 }
 
 /// Receives each transmission and each drop of a line.
-pub trait Observer<P>: DropSink<P> {
+pub trait TransmissionSink<P>: DropSink<P> {
     /// The transmission of `packet` begins at `start`, after a queueing time of `waited`. It ends
     /// at `end`, unless more urgent packets interrupt it. The packet still carries the class that
     /// it had in the queue.
@@ -48,7 +48,7 @@ pub(super) struct Counted<'a, O> {
     pub(super) observer: &'a mut O,
 }
 
-impl<P: Packet, O: Observer<P>> DropSink<P> for Counted<'_, O> {
+impl<P: Packet, O: TransmissionSink<P>> DropSink<P> for Counted<'_, O> {
     fn dropped(&mut self, now: Instant, packet: P, reason: DropReason) {
         self.stats.dropped[reason.index()].add(&packet);
         self.observer.dropped(now, packet, reason);

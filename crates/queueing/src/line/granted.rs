@@ -5,7 +5,7 @@ use lastmile_units::{ByteCount, Instant, WireBytes};
 
 use super::grants::Waiting;
 use super::in_transmission::{PartlySent, Unsent};
-use super::{Counted, Line, Observer, Transmitter};
+use super::{Counted, Line, TransmissionSink, Transmitter};
 
 impl<P: Packet> Line<P> {
     /// The next wake-up of a line with grants, of which a packet is ready at `next`.
@@ -57,7 +57,7 @@ impl<P: Packet> Line<P> {
     }
 
     /// Moves packets from the queue into the buffer, as far as the queue lets them go and the buffer has room.
-    fn fill(&mut self, now: Instant, observer: &mut impl Observer<P>) {
+    fn fill(&mut self, now: Instant, observer: &mut impl TransmissionSink<P>) {
         let Some(buffer) = &mut self.buffer else { return };
         let mut drops = Counted { stats: &mut self.stats, observer };
         while buffer.has_room() && self.queue.next_ready(now).is_some_and(|ready| ready <= now) {
@@ -67,7 +67,7 @@ impl<P: Packet> Line<P> {
     }
 
     /// Does what is due at `start`: asks, or sends a packet or a piece of one.
-    pub(super) fn send_granted(&mut self, start: Instant, observer: &mut impl Observer<P>) {
+    pub(super) fn send_granted(&mut self, start: Instant, observer: &mut impl TransmissionSink<P>) {
         self.fill(start, observer);
         if self.buffer.is_some() && (start < self.busy_until || !self.waits_for_grant()) {
             return self.reschedule(start);
@@ -91,7 +91,7 @@ impl<P: Packet> Line<P> {
     }
 
     /// Sends the next packet whole. If the grant is too small, the packet becomes the one under way.
-    fn send_next(&mut self, start: Instant, observer: &mut impl Observer<P>) -> Option<()> {
+    fn send_next(&mut self, start: Instant, observer: &mut impl TransmissionSink<P>) -> Option<()> {
         let packet = match &mut self.buffer {
             Some(buffer) => buffer.pop(self.meter.link())?,
             None => self.queue.dequeue(start, &mut Counted { stats: &mut self.stats, observer })?,
@@ -111,7 +111,7 @@ impl<P: Packet> Line<P> {
     }
 
     /// Sends as much as possible of the packet under way.
-    fn send_part(&mut self, start: Instant, observer: &mut impl Observer<P>) {
+    fn send_part(&mut self, start: Instant, observer: &mut impl TransmissionSink<P>) {
         let Transmitter::Granted(station) = &mut self.transmitter else { return };
         let Some(PartlySent { packet, unsent: Unsent::Bytes { left, begun }, .. }) = self.partly_sent.last_mut() else {
             // Begun before the line had grants.

@@ -13,13 +13,13 @@ use lastmile_packet::Packet;
 use lastmile_units::Instant;
 
 use super::Line;
-use super::counted::{Counted, Observer, lost_or_spoilt};
+use super::counted::{Counted, TransmissionSink, lost_or_spoilt};
 use super::in_transmission::{PartlySent, Unsent};
 
 impl<P: Packet> Line<P> {
     /// Sends the next piece at `start`: of a ready packet that is more urgent than the top of the
     /// stack, else of the top.
-    pub(super) fn send_piece(&mut self, start: Instant, observer: &mut impl Observer<P>) {
+    pub(super) fn send_piece(&mut self, start: Instant, observer: &mut impl TransmissionSink<P>) {
         let ready = self.queue.level_ready(start);
         let first = self.partly_sent.last().map(|top| top.level);
         if ready.is_some_and(|ready| first.is_none_or(|level| ready < level)) {
@@ -40,7 +40,7 @@ impl<P: Packet> Line<P> {
         self.reschedule(start);
     }
 
-    fn begin(&mut self, start: Instant, observer: &mut impl Observer<P>) {
+    fn begin(&mut self, start: Instant, observer: &mut impl TransmissionSink<P>) {
         let mut drops = Counted { stats: &mut self.stats, observer };
         let Some(mut packet) = self.queue.dequeue(start, &mut drops) else { return };
         let level = self.queue.level_sent();

@@ -37,7 +37,7 @@ impl DropSink<Meta> for Log {
     }
 }
 
-impl Observer<Meta> for Log {
+impl TransmissionSink<Meta> for Log {
     fn transmitted(&mut self, start: Instant, end: Instant, waited: Duration, packet: &Meta) {
         self.transmitted.push((packet.seq.raw(), start, end));
         self.waited.push(waited);

@@ -6,7 +6,7 @@ use lastmile_packet::{FlowId, Meta, Protocol};
 use lastmile_queueing::cake::{self, Isolation};
 use lastmile_queueing::discipline::{DropReason, DropSink};
 use lastmile_queueing::fair::{self, Among, FlowKeys, Per, fq_codel, fq_pie, sfq, wf2q_plus, wfq};
-use lastmile_queueing::line::{self, Line, Observer};
+use lastmile_queueing::line::{self, Line, TransmissionSink};
 use lastmile_queueing::random::Stream;
 use lastmile_queueing::sched::tree::{Class, Rule, Tree};
 use lastmile_queueing::sched::{cbq, custom, htb, priority};
@@ -35,7 +35,7 @@ fn waits(queue: &Spec, load: impl IntoIterator<Item = Arrival>) -> Vec<(u32, Dur
             assert_ne!(packet.flow.index(), URGENT, "urgent packets have a queue with enough space");
         }
     }
-    impl Observer<Probe> for Waits {
+    impl TransmissionSink<Probe> for Waits {
         fn transmitted(&mut self, _: Instant, _: Instant, waited: Duration, packet: &Probe) {
             self.0.push((packet.flow.index(), waited));
         }

@@ -178,7 +178,7 @@ impl DropSink<Meta> for LineObserver<'_> {
     }
 }
 
-impl line::Observer<Meta> for LineObserver<'_> {
+impl line::TransmissionSink<Meta> for LineObserver<'_> {
     #[inline(always)]
     fn transmitted(&mut self, start: Instant, _end: Instant, waited: Duration, packet: &Meta) {
         self.monitor.waited(waited, packet);

@@ -18,10 +18,10 @@ pub(in crate::commands) fn asked(question: &Question) -> Replacement {
 /// The limits of an answer; one is of the program alone.
 pub(in crate::commands) const fn limits(own: &'static str) -> [&'static str; 5] {
     [
-        "Open loop: packets arrive at the times at which they did arrive. Real senders would react to other delays and \
-         losses: a faster sender is not seen here, and a dropped packet is not retransmitted.",
-        "Compare queueing delay and drops of traffic that does not adapt (calls, games, DNS) with confidence; take bulk \
-         transfers as a sign of the direction.",
+        "Open loop: packets arrive at the times at which they did arrive. Real senders would react to other delays \
+         and losses: a faster sender is not seen here, and a dropped packet is not retransmitted.",
+        "Compare queueing delay and drops of traffic that does not adapt (calls, games, DNS) with confidence; take \
+         bulk transfers as a sign of the direction.",
         own,
         "Only headers are recorded: rules on contents and FTP's data connections match nothing.",
         "Connections that opened before the record have no known window scale, so a window clamp leaves them alone.",
