@@ -6,6 +6,8 @@
     bench.py simulate FOLDER [--line NAME] [--congestion NAME] [--starts N] [--set KEY=VALUE]
                                                                         these trials, simulated
     bench.py table FOLDER...                                            medians and ranges side by side
+    bench.py keep FOLDER                                                the kernel's results into the repository's file
+    bench.py kept FOLDER                                                and from there, for another simulation
     bench.py windows FOLDER LINE CONGESTION START                       windows and round trips of the kernel over
                                                                         time, in one start
     bench.py study EMULATED SHAPED > docs/studies/kernel-tcp.md         the study, of both lines
@@ -31,6 +33,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+KEPT = os.path.join(HERE, "../../docs/measured/kernel-tcp.json")
 DURATION_S = 30
 UPLOAD_STEP_MS = 37
 # Rates of IP bytes in Mbit/s, limits of the FIFOs in packets, round trip in ms; the generator of a line that changes,
@@ -214,6 +217,35 @@ def run(how, options):
                 )
 
 
+def kept():
+    if not os.path.exists(KEPT):
+        return {}
+    with open(KEPT, encoding="ascii") as file:
+        return json.load(file)
+
+
+def keep(folder):
+    """Adds the kernel's results of a folder, without windows over time."""
+    results = kept()
+    for name in os.listdir(folder):
+        if name.endswith("-kernel.json"):
+            with open(os.path.join(folder, name), encoding="ascii") as file:
+                result = json.load(file)
+            for flow in ("download", "upload"):
+                del result[flow]["window"]
+            results[name] = result
+    rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(result)}" for name, result in sorted(results.items()))
+    with open(KEPT, "w", encoding="ascii") as file:
+        file.write(f"{{\n{rows}\n}}\n")
+
+
+def unpack(folder):
+    os.makedirs(folder, exist_ok=True)
+    for name, result in kept().items():
+        with open(os.path.join(folder, name), "w", encoding="ascii") as file:
+            json.dump(result, file)
+
+
 def read(folders):
     found = {}
     for folder in folders:
@@ -255,18 +287,25 @@ def verdict(both):
         kernel_value, simulated = middle("kernel", get), middle("simulated", get)
         off = simulated / kernel_value - 1
         good = abs(off) <= 0.05 if title != "ping p50" else abs(off) <= 0.1 or abs(simulated - kernel_value) <= 2
-        low, high = interval(both, get)
-        parts.append(f"{off:+.1%}{'' if good else ' (!)'} ({100 * low:+.0f} to {100 * high:+.0f})")
+        parts.append(deviation(off, good, interval(both, get)))
     return parts
 
 
+def deviation(off, good, between):
+    low, high = between
+    return f"{off:+.1%}{'' if good else ' (!)'} ({100 * low:+.0f} to {100 * high:+.0f})"
+
+
 def by_start(both):
-    """The median of the deviations of single starts, with their quartiles."""
+    """The median of the deviations of single starts with their quartiles, and whether it is within the tolerance."""
     parts = []
-    for _, _, get in MEASURES[:3]:
-        offs = sorted(get(simulated) / get(kernel) - 1 for kernel, simulated in zip(both["kernel"], both["simulated"]))
-        low, high = quantile(offs, 0.25), quantile(offs, 0.75)
-        parts.append(f"{statistics.median(offs):+.1%} ({100 * low:+.0f} to {100 * high:+.0f})")
+    for title, _, get in MEASURES[:3]:
+        pairs = [(get(kernel), get(simulated)) for kernel, simulated in zip(both["kernel"], both["simulated"])]
+        offs = sorted(simulated / kernel - 1 for kernel, simulated in pairs)
+        off = statistics.median(offs)
+        apart = statistics.median(abs(simulated - kernel) for kernel, simulated in pairs)
+        good = abs(off) <= 0.05 if title != "ping p50" else abs(off) <= 0.1 or apart <= 2
+        parts.append(deviation(off, good, (quantile(offs, 0.25), quantile(offs, 0.75))))
     return parts
 
 
@@ -282,10 +321,9 @@ def table(folders):
             cells = " | ".join(cell(runs, get) for *_, get in MEASURES)
             print(f"| {line.replace('-', '/')} | {congestion} | {len(runs)} | {kind} | {cells} |")
         if len(both) == 2:
-            print(f"| | | | difference of medians | {' | '.join(verdict(both))} | | | | |")
-            # Both run over the same trace.
-            if "trace" in LINES[line]:
-                print(f"| | | | differences of starts | {' | '.join(by_start(both))} | | | | |")
+            # Over a trace, both sides of a start have the same one.
+            name, parts = ("difference of starts", by_start) if "trace" in LINES[line] else ("difference of medians", verdict)
+            print(f"| | | | {name} | {' | '.join(parts(both))} | | | | |")
 
 
 def windows(folder, line, congestion, start):
@@ -355,6 +393,8 @@ def main():
     command.add_argument("shaped")
     command = commands.add_parser("page")
     command.add_argument("emulated")
+    for name in ("keep", "kept"):
+        commands.add_parser(name).add_argument("folder")
     command = commands.add_parser("windows")
     for name in ("folder", "line", "congestion", "start"):
         command.add_argument(name)
@@ -363,6 +403,10 @@ def main():
         table(options.folders)
     elif options.command == "study":
         study("study.md", options.emulated, options.shaped)
+    elif options.command == "keep":
+        keep(options.folder)
+    elif options.command == "kept":
+        unpack(options.folder)
     elif options.command == "page":
         study("bbr.md", options.emulated)
     elif options.command == "windows":

@@ -96,10 +96,7 @@ fn tree() -> impl Strategy<Value = String> {
                         let share = [60, 30, 10, 15, 20][bounded.get() - 1];
                         format!("share = \"{share} %\", burst = \"2000 wire bytes\", borrow = {}", kbit % 2 == 0)
                     };
-                    format!(
-                        "{{ kind = \"cbq\", rate = \"30 kbit/s\", default = \"{default}\", {} }}",
-                        classes(&share)
-                    )
+                    format!("{{ kind = \"cbq\", rate = \"30 kbit/s\", default = \"{default}\", {} }}", classes(&share))
                 }
                 "hfsc" => {
                     let share = |kbit: u32| match kbit % 3 {
@@ -121,8 +118,11 @@ fn tree() -> impl Strategy<Value = String> {
                      {{ name = \"rest\", parent = \"line\", sc = \"5 kbit/s\", match = {second} }}] }}"
                 ),
                 "priority" => {
-                    format!("{{ kind = \"priority\", classes = [{{ match = {first}{leaf} }}, {{ match = {second} }}, {{ {} }}] }}",
-                        leaf.trim_start_matches(", "))
+                    let last = leaf.trim_start_matches(", ");
+                    format!(
+                        "{{ kind = \"priority\", \
+                         classes = [{{ match = {first}{leaf} }}, {{ match = {second} }}, {{ {last} }}] }}"
+                    )
                 }
                 "custom" => format!(
                     "{{ kind = \"custom\", classes = [{{ packets = 3, match = {first}{leaf} }}, \

@@ -110,7 +110,8 @@ fn a_policer_is_the_bound() {
     ] {
         let down = format!(
             "up = {{ rate = \"100 Mbit/s\", delay = \"5 ms\" }}\n\
-             down = {{ rate = \"1 Gbit/s\", delay = \"5 ms\", queue = {{ kind = \"policer\", meter = {{ {meter} }} }} }}"
+             down = {{ rate = \"1 Gbit/s\", delay = \"5 ms\", \
+             queue = {{ kind = \"policer\", meter = {{ {meter} }} }} }}"
         );
         let run = simulated(&down, &bulk("download", "down", ""));
         assert_eq!(by(&run.flows[0]), ["policer of link down"; 2]);
