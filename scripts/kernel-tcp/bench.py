@@ -322,8 +322,8 @@ def table(folders):
             print(f"| {line.replace('-', '/')} | {congestion} | {len(runs)} | {kind} | {cells} |")
         if len(both) == 2:
             # Over a trace, both sides of a start have the same one.
-            name, parts = ("difference of starts", by_start) if "trace" in LINES[line] else ("difference of medians", verdict)
-            print(f"| | | | {name} | {' | '.join(parts(both))} | | | | |")
+            of, parts = ("starts", by_start) if "trace" in LINES[line] else ("medians", verdict)
+            print(f"| | | | difference of {of} | {' | '.join(parts(both))} | | | | |")
 
 
 def windows(folder, line, congestion, start):

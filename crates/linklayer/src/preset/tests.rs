@@ -54,7 +54,7 @@ fn words_of_cake_give_cakes_number_for_every_size() {
             assert_eq!(layer.on_wire(ByteCount::new(ip.into())), expected, "{words}, {ip}");
         }
     }
-    assert_eq!(LinkLayer::from_name("pppoe-ptm ether-vlan").unwrap().mtu().map(|mtu| mtu.get()), Some(1492));
+    assert_eq!(LinkLayer::from_name("pppoe-ptm ether-vlan").unwrap().mtu().map(std::num::NonZero::get), Some(1492));
     for wrong in ["pppoe-ptm aal5", "overhead", "overhead x", "mpu -1", "ptm 34", "overhead 2147483647 ether-vlan"] {
         assert_eq!(LinkLayer::from_name(wrong), None, "{wrong}");
     }

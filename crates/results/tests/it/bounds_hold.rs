@@ -60,6 +60,35 @@ fn condition() -> impl Strategy<Value = &'static str> {
     ])
 }
 
+/// Schedulers of two or three classes, with limits `own` and `inner` where the kind has limits.
+fn few(kind: &str, [first, second, leaf]: [&str; 3], [own, inner]: [u32; 2]) -> String {
+    match kind {
+        "hfsc-rt" => format!(
+            "{{ kind = \"hfsc\", default = \"rest\", classes = [\
+             {{ name = \"line\", ls = \"1 Mbit/s\", ul = \"{own} kbit/s\" }}, \
+             {{ name = \"first\", parent = \"line\", \
+             rt = {{ m1 = \"8 kbit/s\", d = \"20 ms\", m2 = \"3 kbit/s\" }}, \
+             ls = \"1 Mbit/s\", ul = \"{inner} kbit/s\", match = {first} }}, \
+             {{ name = \"rest\", parent = \"line\", sc = \"5 kbit/s\", match = {second} }}] }}"
+        ),
+        "priority" => {
+            let last = leaf.trim_start_matches(", ");
+            format!(
+                "{{ kind = \"priority\", \
+                 classes = [{{ match = {first}{leaf} }}, {{ match = {second} }}, {{ {last} }}] }}"
+            )
+        }
+        "custom" => format!(
+            "{{ kind = \"custom\", classes = [{{ packets = 3, match = {first}{leaf} }}, \
+             {{ bytes = \"3000 wire bytes\"{leaf} }}] }}"
+        ),
+        _ => format!(
+            "{{ kind = \"drr\", classes = [{{ quantum = \"1500 wire bytes\", match = {first}{leaf} }}, \
+             {{ quantum = \"3000 wire bytes\"{leaf} }}] }}"
+        ),
+    }
+}
+
 /// Classes with ceilings of their own, one below another, over a queue that may shape or police too.
 fn tree() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
@@ -94,7 +123,10 @@ fn tree() -> impl Strategy<Value = String> {
                         bounded.set(bounded.get() + 1);
                         // Of the line, the home, and the leaves.
                         let share = [60, 30, 10, 15, 20][bounded.get() - 1];
-                        format!("share = \"{share} %\", burst = \"2000 wire bytes\", borrow = {}", kbit % 2 == 0)
+                        format!(
+                            "share = \"{share} %\", burst = \"2000 wire bytes\", borrow = {}",
+                            kbit.is_multiple_of(2)
+                        )
                     };
                     format!("{{ kind = \"cbq\", rate = \"30 kbit/s\", default = \"{default}\", {} }}", classes(&share))
                 }
@@ -109,29 +141,7 @@ fn tree() -> impl Strategy<Value = String> {
                     };
                     format!("{{ kind = \"hfsc\", default = \"{default}\", {} }}", classes(&share))
                 }
-                "hfsc-rt" => format!(
-                    "{{ kind = \"hfsc\", default = \"rest\", classes = [\
-                     {{ name = \"line\", ls = \"1 Mbit/s\", ul = \"{own} kbit/s\" }}, \
-                     {{ name = \"first\", parent = \"line\", \
-                     rt = {{ m1 = \"8 kbit/s\", d = \"20 ms\", m2 = \"3 kbit/s\" }}, \
-                     ls = \"1 Mbit/s\", ul = \"{inner} kbit/s\", match = {first} }}, \
-                     {{ name = \"rest\", parent = \"line\", sc = \"5 kbit/s\", match = {second} }}] }}"
-                ),
-                "priority" => {
-                    let last = leaf.trim_start_matches(", ");
-                    format!(
-                        "{{ kind = \"priority\", \
-                         classes = [{{ match = {first}{leaf} }}, {{ match = {second} }}, {{ {last} }}] }}"
-                    )
-                }
-                "custom" => format!(
-                    "{{ kind = \"custom\", classes = [{{ packets = 3, match = {first}{leaf} }}, \
-                     {{ bytes = \"3000 wire bytes\"{leaf} }}] }}"
-                ),
-                "drr" => format!(
-                    "{{ kind = \"drr\", classes = [{{ quantum = \"1500 wire bytes\", match = {first}{leaf} }}, \
-                     {{ quantum = \"3000 wire bytes\"{leaf} }}] }}"
-                ),
+                "hfsc-rt" | "priority" | "custom" | "drr" => few(kind, [first, second, &leaf], [own, inner]),
                 // Guarantees within the slowest line.
                 _ => {
                     let number = std::cell::Cell::new(0);
