@@ -2,7 +2,7 @@
 //!
 //! Colours appear only on a terminal without `NO_COLOR`; a pipe gets plain text. Text may hold
 //! names from files, from other programs and from the command line. Every text for people therefore
-//! passes [`shown`], to a terminal and to a pipe: only [`Printer`] adds escape sequences. Data for
+//! passes [`lastmile_text::escape`], to a terminal and to a pipe: only [`Printer`] adds escape sequences. Data for
 //! programs ([`Printer::exact`], [`Printer::write`], [`Printer::json`]) is written unchanged.
 
 use std::io::{self, IsTerminal, Write};

@@ -1,7 +1,7 @@
 //! Tables for a terminal: a head, a rule, rows.
 //!
 //! Numbers are aligned right. Words are aligned left and wrap. A table wider than the terminal
-//! continues below, with its name columns repeated. Cells are escaped ([`shown`]), so the result is
+//! continues below, with its name columns repeated. Cells are escaped ([`escape`]), so the result is
 //! plain text for any names. `comfy-table` does the layout.
 
 use core::ops::Range;
