@@ -70,7 +70,7 @@ class Amp(NamedTuple):
     """The AMP bound of a download: the least of F and A·M·P, on the wire.
 
     >>> from lastmile import theory
-    >>> theory.amp("8 Mbit/s", "64 kbit/s", link="none").bound_bps
+    >>> theory.amp("8 Mbit/s", "64 kbit/s", link="none", ack=40, packets_per_ack=1).bound_bps
     2400000.0
     """
 
@@ -111,7 +111,7 @@ def _bps(name: str, rate: Rates) -> Any:
 
 
 def asymmetry(
-    down: Rates, up: Rates, *, link: str, data: Numbers = 1500, ack: Numbers = 40, segments_per_ack: Numbers = 1
+    down: Rates, up: Rates, *, link: str, data: Numbers = 1500, ack: Numbers = 52, segments_per_ack: Numbers = 2
 ) -> Asymmetry:
     """Whether the upstream carries the ACKs of a full download, and if not, how much the download can use.
 
@@ -120,12 +120,12 @@ def asymmetry(
     >>> from lastmile import theory
     >>> theory.asymmetry("24 Mbit/s", "1 Mbit/s", link="bridged-vcmux").k
     1.5
-    >>> theory.asymmetry(24e6, ["1 Mbit/s", "128 kbit/s"], link="bridged-vcmux").share
+    >>> theory.asymmetry(24e6, ["1 Mbit/s", "128 kbit/s"], link="bridged-vcmux", segments_per_ack=1).share
     array('d', [0.6666666666666666, 0.08533333333333333])
 
-    With an ACK for two segments, ACKs limit a download above ``k`` 2.
+    With an ACK for two segments, the default, ACKs limit a download above ``k`` 2.
 
-    >>> delayed = theory.asymmetry("24 Mbit/s", "1 Mbit/s", link="bridged-vcmux", segments_per_ack=2)
+    >>> delayed = theory.asymmetry("24 Mbit/s", "1 Mbit/s", link="bridged-vcmux")
     >>> delayed.k, delayed.share
     (1.5, 1.0)
     """
@@ -135,7 +135,7 @@ def asymmetry(
 
 
 def ack_rate(
-    down: Rates, *, link: str, data: Numbers = 1500, ack: Numbers = 40, segments_per_ack: Numbers = 1.5
+    down: Rates, *, link: str, data: Numbers = 1500, ack: Numbers = 52, segments_per_ack: Numbers = 1.5
 ) -> AckRate:
     """The ACKs of a download that fills a line of ``down`` bit/s: ``lastmile model ack-rate --line``.
 
@@ -150,14 +150,14 @@ def ack_rate(
 
 
 def amp(
-    down: Rates, up: Rates, *, link: str, data: Numbers = 1500, ack: Numbers = 40, packets_per_ack: Numbers = 1
+    down: Rates, up: Rates, *, link: str, data: Numbers = 1500, ack: Numbers = 52, packets_per_ack: Numbers = 2
 ) -> Amp:
     """The AMP bound (Kalyanaraman, Shekhar, Kidambi 1999) for downloads alone: ``lastmile model amp``.
 
-    ``packets_per_ack`` is M, rounded to thousandths: 1 in congestion avoidance, 2 in slow start.
+    ``packets_per_ack`` is M, rounded to thousandths: 2 with delayed ACKs, 1 if each packet is acknowledged.
 
     >>> from lastmile import theory
-    >>> theory.amp("8 Mbit/s", ["64 kbit/s", "1 Mbit/s"], link="none").bound_bps
+    >>> theory.amp("8 Mbit/s", ["64 kbit/s", "1 Mbit/s"], link="none", ack=40, packets_per_ack=1).bound_bps
     array('d', [2400000.0, 8000000.0])
     """
     rates = {"down": _bps("down", down), "up": _bps("up", up)}
