@@ -76,7 +76,7 @@ pub trait Path {
     /// Time that has passed since the path was opened: a detection ends within its allowance.
     fn elapsed(&self) -> Duration;
 
-    /// Largest IP packet that the path carries without fragmentation; `None` where it is not known.
+    /// Largest IP packet of a train that the path carries without fragmentation; `None` where it is not known.
     ///
     /// # Errors
     /// No socket.

@@ -112,7 +112,7 @@ impl Examination<'_> {
         let size = (self.mtu / 5).max((f64::from(self.mtu) * buffer::OVERLOAD / (4.0 * rate * packet_s)) as u16);
         let cost = large[0].packets.map_or(4.0, |(count, _)| 3.2 * count * packet_s + 1.5);
         if !is_controlled {
-            (self.tell)(&format!("{}: what its buffer counts", self.name));
+            (self.tell)(&format!("{}: the unit of its buffer", self.name));
         }
         if size < self.mtu / 2 && !is_controlled && self.has_time(cost) {
             small = Some((size, self.fill(size, sustained, outcome.packet_s(size))?));
@@ -149,7 +149,7 @@ impl Examination<'_> {
         if !matches!(side.limiter, Limiter::Line) || !self.has_time(discipline::cost_s(sustained.packet_s)) {
             return Ok(false);
         }
-        (self.tell)(&format!("{}: what its queue does beside its overflow", self.name));
+        (self.tell)(&format!("{}: the behaviour of its queue below its limit", self.name));
         let loss = side.loss_share.map_or(0.0, |loss| loss.high);
         let waits: Vec<f64> = large.iter().filter_map(|fill| Some(fill.waiting?.0 * sustained.packet_s)).collect();
         let full_s = (!waits.is_empty()).then(|| waits.iter().sum::<f64>() / waits.len() as f64);

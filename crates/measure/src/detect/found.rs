@@ -9,7 +9,7 @@ use crate::report::Estimate;
 /// The findings about a line.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Detection {
-    /// Largest IP packet; `None` where no echo showed it.
+    /// Largest IP packet, at most that of a train (1472 bytes of UDP payload); `None` where no echo showed it.
     pub mtu_bytes: Option<u16>,
     /// Smallest round-trip time of a small packet over the idle line, in seconds.
     pub idle_rtt_s: Option<Estimate>,

@@ -17,7 +17,7 @@ use crate::probe::exchange;
 use crate::train::{Departure, Echo};
 
 use super::Client;
-use super::wire::{Datagram, Hex, LEAST_ECHO};
+use super::wire::{Datagram, Hex, LARGEST_TRAIN, LEAST_ECHO};
 
 /// The longest wait for echoes after the last request, and for one of a length that may not pass.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -25,9 +25,6 @@ const PATIENCE_OF_A_LENGTH: Duration = Duration::from_millis(600);
 
 /// Attempts with each length.
 const ATTEMPTS: u32 = 3;
-
-/// Largest UDP payload that a server sends in a train.
-const LARGEST: u64 = 1472;
 
 /// The UDP of a session.
 #[derive(Debug)]
@@ -75,7 +72,7 @@ impl<'a> SizedEchoes<'a> {
         self.next += requests.len() as u64;
         let start_ns = clock::now_ns();
         let mut echoes: Vec<Echo> = Vec::with_capacity(requests.len());
-        let mut buffer = vec![0; 2 * usize::from(u16::MAX)];
+        let mut buffer = vec![0; usize::from(u16::MAX)];
         for request in requests {
             let due_ns = start_ns.saturating_add(request.at.as_ns());
             while clock::now_ns() < due_ns {
@@ -83,7 +80,7 @@ impl<'a> SizedEchoes<'a> {
             }
             let payload = request.ip_len.as_u64().saturating_sub(self.headers).max(LEAST_ECHO as u64);
             let sent_ns = clock::now_ns();
-            let datagram = &mut buffer[..usize::try_from(payload).unwrap_or(usize::MAX).min(usize::from(u16::MAX))];
+            let datagram = &mut buffer[..usize::from(u16::try_from(payload).unwrap_or(u16::MAX))];
             Datagram::Request { number: first + echoes.len() as u64, sent_ns }.write(self.session, datagram);
             // A datagram that the device does not take is lost, as one further on would be.
             let _ = self.socket.send(datagram);
@@ -117,13 +114,13 @@ impl<'a> SizedEchoes<'a> {
         Ok(())
     }
 
-    /// The largest packet without fragmentation: echo requests of half the remaining lengths (RFC 8899), so that
+    /// The largest packet without fragmentation, at most that of a train: echo requests of half the remaining lengths (RFC 8899), so that
     /// routers that drop long packets without a message are found. `None` where no request is answered.
     pub(super) fn mtu(&mut self) -> Result<Option<ByteCount>, Error> {
         let is_v6 = self.headers == 48;
         let known = if is_v6 { sockopt::ipv6_mtu(&self.socket) } else { sockopt::ip_mtu(&self.socket) };
         let device = u64::from(known.map_err(|error| Error::io("the MTU of the path")(error.into()))?);
-        let mut high = device.min(LARGEST + self.headers);
+        let mut high = device.min(u64::from(LARGEST_TRAIN) + self.headers);
         let mut low = if is_v6 { 1280 } else { 576 }.min(high);
         if self.passes(high)? {
             return Ok(Some(ByteCount::new(high)));

@@ -345,6 +345,9 @@ pub const LEAST_ECHO: usize = HEAD + 48;
 /// Least UDP payload of a packet of a train.
 pub const LEAST_TRAIN: usize = HEAD + 16;
 
+/// Largest UDP payload of a packet of a train: it fits an Ethernet frame over IPv4.
+pub const LARGEST_TRAIN: u16 = 1472;
+
 /// UDP payload of a hello.
 pub const HELLO: usize = HEAD + 24;
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use crate::own::pace;
-use crate::own::wire::{Answer, Datagram, LEAST_TRAIN, MOST_PACKETS, MOST_TRAINS, Train, Trained};
+use crate::own::wire::{Answer, Datagram, LARGEST_TRAIN, LEAST_TRAIN, MOST_PACKETS, MOST_TRAINS, Train, Trained};
 use crate::train::Way;
 
 use super::counters::Counted;
@@ -23,9 +23,6 @@ const PATIENCE: Duration = Duration::from_secs(8);
 
 /// Bytes that a train may send at once beyond the limit of the rate.
 const BURST: u64 = 1 << 20;
-
-/// Largest UDP payload that fits an Ethernet frame over IPv4.
-const LARGEST: u16 = 1472;
 
 /// Begins trains, and returns what will have their records.
 pub(super) fn begin(
@@ -88,8 +85,8 @@ pub fn check(trains: &[Train], rate_bps: u64, longest: Duration) -> Result<Durat
     for train in trains {
         let mut bytes = 0;
         for (at_ns, len) in train.packets() {
-            if usize::from(len) < LEAST_TRAIN || len > LARGEST {
-                return Err(format!("{len} bytes of payload: {LEAST_TRAIN} to {LARGEST} are possible"));
+            if usize::from(len) < LEAST_TRAIN || len > LARGEST_TRAIN {
+                return Err(format!("{len} bytes of payload: {LEAST_TRAIN} to {LARGEST_TRAIN} are possible"));
             }
             bytes += u64::from(len);
             let granted = u128::from(at_ns) * u128::from(rate_bps) / 8_000_000_000 + u128::from(BURST);
@@ -108,7 +105,7 @@ pub fn check(trains: &[Train], rate_bps: u64, longest: Duration) -> Result<Durat
 
 /// Sends a downstream train, and returns the departures in ns after the first intended one.
 fn send(shared: &Shared, session: &Session, number: u32, train: &Train) -> Vec<u64> {
-    let mut buffer = crate::own::data::block(usize::from(LARGEST));
+    let mut buffer = crate::own::data::block(usize::from(LARGEST_TRAIN));
     let payload = buffer.clone();
     let ended = || locked(&session.datagrams).address.is_none();
     pace::send(train.packets(), ended, |index, len, sent_ns| {
