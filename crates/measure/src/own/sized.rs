@@ -114,8 +114,9 @@ impl<'a> SizedEchoes<'a> {
         Ok(())
     }
 
-    /// The largest packet without fragmentation, at most that of a train: echo requests of half the remaining lengths (RFC 8899), so that
-    /// routers that drop long packets without a message are found. `None` where no request is answered.
+    /// The largest packet without fragmentation, at most that of a train: echo requests of half the remaining lengths
+    /// (RFC 8899), so that routers that drop long packets without a message are found. `None` where no request is
+    /// answered.
     pub(super) fn mtu(&mut self) -> Result<Option<ByteCount>, Error> {
         let is_v6 = self.headers == 48;
         let known = if is_v6 { sockopt::ipv6_mtu(&self.socket) } else { sockopt::ip_mtu(&self.socket) };
