@@ -7,8 +7,8 @@
 //! first 10 000 of them.
 //!
 //! Flow numbers begin with those of the traffic list. The flows of replays follow, with the
-//! addresses of their capture, then connections opened during the run, in turn for each traffic
-//! that opens such ([`number_of`]).
+//! addresses of their capture, then connections opened during the run, in turn for each traffic that opens such, or
+//! for each of its users ([`number_of`], [`Traffic::opening_members`]).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -29,11 +29,11 @@ pub struct Directory {
     declared: u32,
     /// The flows of replays, with the addresses of their captures.
     replayed: Vec<FlowAddresses>,
-    /// Indices of the traffic that opens connections during the run.
-    opening: Vec<usize>,
+    /// The traffic that opens connections during the run, by index, each with its members.
+    opening: Vec<(usize, u32)>,
 }
 
-/// The number of connection `slot` of the `place`-th of `opening` traffics, after `before` other
+/// The number of connection `slot` of the `place`-th of `opening` traffics or users, after `before` other
 /// numbers.
 #[must_use]
 pub fn number_of(before: u32, opening: u32, place: u32, slot: u32) -> u32 {
@@ -52,7 +52,8 @@ impl Directory {
     /// The directory of a network that is checked before the first look-up.
     #[must_use]
     pub fn new(network: &Network) -> Self {
-        let opening = network.traffic.iter().enumerate().filter(|(_, traffic)| traffic.opens()).map(|(index, _)| index);
+        let opening = network.traffic.iter().enumerate();
+        let opening = opening.flat_map(|(index, traffic)| traffic.opening_members().map(move |member| (index, member)));
         let replays = network.traffic.iter().flat_map(|traffic| match &traffic.source {
             Source::Replay(capture) => vec![capture; traffic.count as usize],
             _ => Vec::new(),
@@ -84,14 +85,16 @@ impl Directory {
         self.replayed.get(connection.checked_sub(self.declared)? as usize).copied()
     }
 
-    /// The traffic of a flow, and the number of the connection within it.
-    fn entry(&self, connection: u32) -> (&Entry, u32) {
+    /// The traffic of a flow, the number of the connection within it, and its member.
+    fn entry(&self, connection: u32) -> (&Entry, u32, u32) {
         if let Some(number) = connection.checked_sub(self.before()) {
             let opening = self.opening.len() as u32;
-            return (&self.traffic[self.opening[(number % opening) as usize]], number / opening);
+            let (traffic, member) = self.opening[(number % opening) as usize];
+            return (&self.traffic[traffic], number / opening, member);
         }
         let index = self.first.partition_point(|first| *first <= connection) - 1;
-        (&self.traffic[index], connection - self.first[index])
+        let member = connection - self.first[index];
+        (&self.traffic[index], member, member)
     }
 }
 
@@ -101,8 +104,8 @@ impl FlowDirectory for Directory {
     fn addresses(&self, flow: FlowId) -> FlowAddresses {
         let connection = flow.index() / 2;
         let there = self.replayed(connection).unwrap_or_else(|| {
-            let (entry, member) = self.entry(connection);
-            entry.addresses(connection, member as u16)
+            let (entry, number, member) = self.entry(connection);
+            entry.addresses(connection, number as u16, member)
         });
         if flow.index().is_multiple_of(2) { there } else { there.reversed() }
     }
@@ -111,7 +114,7 @@ impl FlowDirectory for Directory {
         if self.replayed(flow.index() / 2).is_some() {
             return &[];
         }
-        let (entry, _) = self.entry(flow.index() / 2);
+        let (entry, ..) = self.entry(flow.index() / 2);
         let end = if flow.index().is_multiple_of(2) { &entry.from } else { &entry.to };
         &end.1.first_payload
     }
@@ -119,7 +122,7 @@ impl FlowDirectory for Directory {
 
 impl Entry {
     fn of(traffic: &Traffic) -> Self {
-        let end = |end: &EndName, node: NodeIndex| (end.address.unwrap_or(default(node, traffic.ip.ipv6)), end.clone());
+        let end = |end: &EndName, node: NodeIndex| (default(node, traffic.ip.ipv6), end.clone());
         Self {
             from: end(&traffic.names.from, traffic.from),
             to: end(&traffic.names.to, traffic.to),
@@ -127,11 +130,11 @@ impl Entry {
         }
     }
 
-    /// The addresses of the data of connection `connection` of the network, the `member`-th of its
-    /// traffic.
-    fn addresses(&self, connection: u32, member: u16) -> FlowAddresses {
+    /// The addresses of the data of connection `connection` of the network, the `number`-th of its
+    /// traffic, opened by its `member`.
+    fn addresses(&self, connection: u32, number: u16, member: u32) -> FlowAddresses {
         let opener = |end: &EndName| match end.port {
-            Some(first) => first.wrapping_add(member),
+            Some(first) => first.wrapping_add(number),
             None => 50_000 + (connection % PORTS) as u16,
         };
         let far = |end: &EndName| end.port.unwrap_or(49_152 + (connection / PORTS) as u16);
@@ -139,7 +142,8 @@ impl Entry {
             OpenedBy::Sender => (opener(&self.from.1), far(&self.to.1)),
             OpenedBy::Receiver => (far(&self.from.1), opener(&self.to.1)),
         };
-        let ip = IpAddresses::new(self.from.0, self.to.0).expect("the network was checked: one family");
+        let [from, to] = [&self.from, &self.to].map(|(node, end)| end.address_of(member).unwrap_or(*node));
+        let ip = IpAddresses::new(from, to).expect("the network was checked: one family");
         FlowAddresses { ip, source_port, destination_port }
     }
 }
@@ -216,6 +220,7 @@ mod tests {
     fn what_is_named_keeps_its_name_and_openers_take_one_port_each() {
         let end = |address: &str, port, text: &str| EndName {
             address: Some(address.parse().unwrap()),
+            one_each: false,
             port: Some(port),
             first_payload: text.into(),
         };
@@ -230,6 +235,32 @@ mod tests {
         assert_eq!(web.first_payload(FlowId::new(4)), b"");
         assert_eq!(web.first_payload(FlowId::new(6)), b"HTTP/1.1 200 OK");
         assert_eq!(web.first_payload(FlowId::new(9)), b"GET /");
+    }
+
+    #[test]
+    fn each_connection_and_each_user_has_a_host_of_its_own_where_the_end_says_so() {
+        let first =
+            |address: &str| EndName { address: Some(address.parse().unwrap()), one_each: true, ..EndName::default() };
+        let names = Names { from: first("203.0.113.9"), to: first("192.168.1.2") };
+        let web = Web {
+            transport: Transport::Tcp(Arc::new(Config::default())),
+            reading: Duration::from_s(30),
+            parsing: Duration::from_ms(130),
+            request: 350,
+            connections: 6,
+            http: Http::One1,
+            tls: false,
+        };
+        let users =
+            Traffic { source: Source::Web(Arc::new(web)), ..transfers(2, OpenedBy::Receiver, false, names.clone()) };
+        let all = directory(vec![transfers(3, OpenedBy::Receiver, false, names), users]);
+        assert_eq!(ends_of(&all, 0), "203.0.113.9 49152 > 192.168.1.2 50000");
+        assert_eq!(ends_of(&all, 4), "203.0.113.11 49152 > 192.168.1.4 50002");
+        // Numbers 0 to 4 are the traffic list; then the two users alternate.
+        let number = |user, slot| 2 * number_of(5, 2, user, slot);
+        assert_eq!(ends_of(&all, number(0, 0)), "203.0.113.9 49152 > 192.168.1.2 50005");
+        assert_eq!(ends_of(&all, number(1, 0)), "203.0.113.10 49152 > 192.168.1.3 50006");
+        assert_eq!(ends_of(&all, number(1, 1)), "203.0.113.10 49152 > 192.168.1.3 50008");
     }
 
     #[test]

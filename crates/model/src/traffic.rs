@@ -1,6 +1,6 @@
 //! Traffic: sources, their two ends, and their times.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use lastmile_tcp::Controls;
@@ -108,6 +108,20 @@ impl Traffic {
         matches!(self.source, Source::Swarm(_)) || self.source.transport().is_some()
     }
 
+    /// The members of this traffic whose connections, opened during the run, have flow numbers of their own: each
+    /// where each has a host of its own, else the first for all. None for a source that opens none.
+    #[must_use]
+    pub fn opening_members(&self) -> std::ops::Range<u32> {
+        let spread = self.names.from.one_each || self.names.to.one_each;
+        0..if !self.opens() {
+            0
+        } else if spread {
+            self.count
+        } else {
+            1
+        }
+    }
+
     /// The addresses of the end that opens the connection.
     #[must_use]
     pub fn opener(&self) -> &EndName {
@@ -133,11 +147,28 @@ pub struct Names {
 pub struct EndName {
     /// Address; by default that of the node ([`crate::Directory`]).
     pub address: Option<IpAddr>,
+    /// Each connection, or each user who opens connections, has a host of its own, from the address on.
+    pub one_each: bool,
     /// Port; by default one for each connection. With several connections the opening end takes the
     /// ports from this one on.
     pub port: Option<u16>,
     /// The first bytes that this end sends, for classifiers that inspect payload.
     pub first_payload: Vec<u8>,
+}
+
+impl EndName {
+    /// The address of connection or user `member` of the traffic, from 0; `None`: that of the node.
+    #[must_use]
+    pub fn address_of(&self, member: u32) -> Option<IpAddr> {
+        let first = self.address?;
+        if !self.one_each {
+            return Some(first);
+        }
+        Some(match first {
+            IpAddr::V4(first) => Ipv4Addr::from_bits(first.to_bits().wrapping_add(member)).into(),
+            IpAddr::V6(first) => Ipv6Addr::from_bits(first.to_bits().wrapping_add(member.into())).into(),
+        })
+    }
 }
 
 /// A kind of packets at a constant interval.

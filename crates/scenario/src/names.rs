@@ -18,13 +18,15 @@ pub(crate) const CLIENT: Key = Key::optional(
     "that of its node",
     "Address that its packets have for the end that opens the connection, and for the client where nothing is \
      opened: several hosts may stand behind one node, and shares by host count them. Of IPv6 with `ipv6`, else of \
-     IPv4. The number N is 192.168.1.N, with `ipv6` 2001:db8:1::N.",
+     IPv4. The number N is 192.168.1.N, with `ipv6` 2001:db8:1::N; with `count` above one, it is the first of as many \
+     hosts.",
 );
 pub(crate) const SERVER: Key = Key::optional(
     "server",
     Kind::Other("IP address, or a number from 1 to 254", &[Kind::Matching(ADDRESS), Kind::Count]),
     "that of its node",
-    "Address that its packets have for the other end. The number N is 203.0.113.N, with `ipv6` 2001:db8:2::N.",
+    "Address that its packets have for the other end. The number N is 203.0.113.N, with `ipv6` 2001:db8:2::N; with \
+     `count` above one, it is the first of as many hosts.",
 );
 pub(crate) const CLIENT_PORT: Key = Key::optional(
     "client_port",
@@ -69,7 +71,8 @@ pub(crate) struct Nature {
 /// Reads the names of a traffic's ends. Errors are in the report; the valid names are returned.
 pub(crate) fn read(table: &Table<'_>, nature: &Nature) -> Names {
     let end = |address, port, text| EndName {
-        address: address_of(table, address, nature.ipv6),
+        address: address_of(table, address, nature),
+        one_each: nature.count > 1 && matches!(table.optional(address), Some(Host::Number(_))),
         port: table.optional::<u64>(port).and_then(|port| u16::try_from(port).ok()),
         first_payload: text_of(table, text),
     };
@@ -85,10 +88,19 @@ pub(crate) fn read(table: &Table<'_>, nature: &Nature) -> Names {
     if nature.server_sends { Names { from: server, to: client } } else { Names { from: client, to: server } }
 }
 
-fn address_of(table: &Table<'_>, key: &'static str, ipv6: bool) -> Option<IpAddr> {
+fn address_of(table: &Table<'_>, key: &'static str, nature: &Nature) -> Option<IpAddr> {
+    let ipv6 = nature.ipv6;
     let address = match table.optional(key)? {
         Host::Address(address) => address,
-        Host::Number(number) => numbered(key == CLIENT.name, number, ipv6),
+        Host::Number(number) => {
+            if nature.count > 255 - u32::from(number) {
+                let message =
+                    format!("{}: {} hosts from number {number} on end above 254", table.path(key), nature.count);
+                table.error(key, message, Some("a lower number, or an address, which is one host for all".into()));
+                return None;
+            }
+            numbered(key == CLIENT.name, number, ipv6)
+        }
     };
     if address.is_ipv6() == ipv6 {
         return Some(address);

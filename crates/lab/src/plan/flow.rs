@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use lastmile_live::emulate;
-use lastmile_model::{OpenedBy, Source, Traffic, Transport};
+use lastmile_model::{EndName, OpenedBy, Source, Traffic, Transport};
 use lastmile_packet::{FlowAddresses, FlowId};
 use lastmile_queueing::random::Stream;
 use lastmile_quic::CongestionControl;
@@ -112,7 +112,8 @@ impl Planned<'_> {
             End::Server => (&names.to, &names.from),
         };
         let [own_client, own_server] = devices(line, self.traffic.ip.ipv6);
-        [client.address.unwrap_or(own_client), server.address.unwrap_or(own_server)]
+        let of = |end: &EndName, own| end.address_of(self.member).unwrap_or(own);
+        [of(client, own_client), of(server, own_server)]
     }
 
     /// The random stream that the simulator has for it.

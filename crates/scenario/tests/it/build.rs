@@ -357,6 +357,21 @@ fn a_number_is_a_host_of_either_version_of_ip() {
     assert_eq!(addresses("ipv6 = true"), ["2001:db8:1::7", "2001:db8:2::fe"]);
 }
 
+/// The fourth of four from 192.168.1.7 on. An address is one host for all.
+#[test]
+fn a_number_with_a_count_is_the_first_of_as_many_hosts() {
+    let traffic = |rest: &str| format!("{LINE}[[traffic]]\nkind = \"web\"\n{rest}");
+    let last = |rest: &str| {
+        let names = parse(&traffic(rest)).unwrap().network().traffic[0].names.clone();
+        [names.to, names.from].map(|end| end.address_of(3).map(|address| address.to_string()))
+    };
+    let four = [Some("192.168.1.10".into()), Some("203.0.113.254".into())];
+    assert_eq!(last("count = 4\nclient = 7\nserver = 251"), four);
+    assert_eq!(last("count = 4\nclient = \"192.168.1.7\"")[0], Some("192.168.1.7".into()));
+    let error = parse(&traffic("count = 4\nserver = 252")).unwrap_err().to_string();
+    assert!(error.contains("traffic.0.server: 4 hosts from number 252 on end above 254"), "{error}");
+}
+
 /// The client opens a download, and an upload too; what is not named is left to the simulator.
 #[test]
 fn flows_have_the_names_that_the_file_gives_them() {

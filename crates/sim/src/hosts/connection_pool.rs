@@ -12,8 +12,7 @@ use lastmile_packet::SeqNumber;
 use lastmile_queueing::random::Stream;
 use lastmile_units::{Duration, Instant};
 
-use lastmile_model::Network;
-use lastmile_model::number_of;
+use lastmile_model::{Network, number_of};
 
 /// The time for which the number of a closed connection rests.
 const REST: Duration = Duration::from_s(60);
@@ -22,14 +21,15 @@ const REST: Duration = Duration::from_s(60);
 pub(crate) struct ConnectionPool {
     /// Free indices of the hosts' list of transfers.
     free: Vec<u32>,
-    /// By traffic that opens connections, in the order of the list.
+    /// By traffic or user that opens connections, in the order of the list.
     numbers: Vec<NumberPool>,
     initial_numbers: Stream,
 }
 
-/// The flow numbers of one traffic.
+/// The flow numbers of the connections of one traffic, or of one of its users ([`Traffic::opening_members`]).
 struct NumberPool {
-    traffic: u32,
+    /// The first flow number of its users. That of the next pool's follows.
+    owner: u32,
     /// Numbers used so far.
     count: u32,
     /// Resting numbers with the end of their rest, in order of time.
@@ -38,16 +38,21 @@ struct NumberPool {
 
 impl ConnectionPool {
     pub(crate) fn new(network: &Network) -> Self {
-        let opening = (0..).zip(&network.traffic).filter(|(_, traffic)| traffic.opens());
+        let mut next = 0;
+        let owners = network.traffic.iter().flat_map(|traffic| {
+            let first = next;
+            next += traffic.count;
+            traffic.opening_members().map(move |member| first + member)
+        });
         Self {
             free: Vec::new(),
-            numbers: opening.map(|(traffic, _)| NumberPool { traffic, count: 0, resting: VecDeque::new() }).collect(),
+            numbers: owners.map(|owner| NumberPool { owner, count: 0, resting: VecDeque::new() }).collect(),
             initial_numbers: Stream::new(network.seed, "initial sequence numbers of short connections"),
         }
     }
 
-    fn index_of(&self, traffic: u32) -> usize {
-        self.numbers.binary_search_by_key(&traffic, |pool| pool.traffic).expect("only such traffic opens connections")
+    fn index_of(&self, owner: u32) -> usize {
+        self.numbers.partition_point(|pool| pool.owner <= owner) - 1
     }
 
     /// Draws the initial sequence numbers of a connection.
@@ -55,9 +60,10 @@ impl ConnectionPool {
         [(); 2].map(|()| SeqNumber::new(self.initial_numbers.bits() as u32))
     }
 
-    /// Takes a flow number for a connection of `traffic`. Numbers below `first` belong to other flows.
-    pub(crate) fn take_number(&mut self, now: Instant, traffic: u32, first: u32) -> u32 {
-        let (index, pools) = (self.index_of(traffic), self.numbers.len() as u32);
+    /// Takes a flow number for a connection that the user with flow number `owner` opens. Numbers below `first` belong
+    /// to other flows.
+    pub(crate) fn take_number(&mut self, now: Instant, owner: u32, first: u32) -> u32 {
+        let (index, pools) = (self.index_of(owner), self.numbers.len() as u32);
         let pool = &mut self.numbers[index];
         if pool.resting.front().is_some_and(|(until, _)| *until <= now)
             && let Some((_, number)) = pool.resting.pop_front()
@@ -73,9 +79,9 @@ impl ConnectionPool {
         self.free.pop()
     }
 
-    /// Gives back the flow number and the transfer of a closed connection.
-    pub(crate) fn give_back(&mut self, now: Instant, traffic: u32, number: u32, transfer: u32) {
-        let index = self.index_of(traffic);
+    /// Gives back the flow number and the transfer of a closed connection that `owner` had opened.
+    pub(crate) fn give_back(&mut self, now: Instant, owner: u32, number: u32, transfer: u32) {
+        let index = self.index_of(owner);
         self.numbers[index].resting.push_back((now + REST, number));
         self.free.push(transfer);
     }

@@ -16,7 +16,7 @@ impl Simulation<'_> {
     /// Returns the index of its transfer.
     fn open(&mut self, owner: u32, transport: &Transport, exchange: &Exchange, first: Option<(u64, u64)>) -> u32 {
         let traffic = self.net.flows[owner as usize].traffic;
-        let number = self.pool.take_number(self.now, traffic, self.net.first_opened);
+        let number = self.pool.take_number(self.now, owner, self.net.first_opened);
         if self.net.flows.len() <= number as usize {
             self.net.flows.resize(number as usize + 1, FlowEntry::new(traffic, StateIndex::Closed));
         }
@@ -101,7 +101,7 @@ impl Simulation<'_> {
         }
         let traffic = self.net.flows[number as usize].traffic;
         self.net.flows[number as usize] = FlowEntry::new(traffic, StateIndex::Closed);
-        self.pool.give_back(self.now, traffic, number, index);
+        self.pool.give_back(self.now, owner, number, index);
         match state {
             // An application does not list connections that have closed without failure.
             StateIndex::Client(client) if failed => {
