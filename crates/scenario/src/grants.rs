@@ -1,17 +1,20 @@
 //! Transmission by grants: presets of link technologies, and keys that change them.
 
 use core::num::NonZeroU64;
+use std::sync::Arc;
 
 use lastmile_queueing::line::Config;
 use lastmile_queueing::line::grants::{
     Asks, Bucket, Config as Grants, Contention, GrantsError, LARGEST_PACKET, Outstanding, Proactive, Requests, Slots,
     SlotsError, Span,
 };
+use lastmile_queueing::line::trace::Trace;
 use lastmile_units::{BitRate, Duration, Ratio, WireBytes};
 
 use crate::delay::MAX_DELAY;
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
+use crate::trace;
 
 pub(crate) const GRANTS: Key = Key::optional(
     "grants",
@@ -222,13 +225,18 @@ pub(crate) fn read(table: &Table<'_>, line: &mut Config) -> Option<()> {
         table.error("grants", format!("{}: {message}", table.path("grants")), None);
         None
     };
-    if line.trace.is_some() {
-        return error("grants with a trace; leave out one of them");
-    }
+    let steps = match &line.trace {
+        Some(Trace::Steps(steps)) => Some(Arc::clone(steps)),
+        Some(Trace::Opportunities(_)) => {
+            return error("grants with a packet-delivery trace, which says itself when packets are sent");
+        }
+        None => None,
+    };
     if line.link_layer.oam().is_some() {
         return error("grants with OAM cells, which nothing asks for");
     }
-    let Some(rate) = line.rate else {
+    let peak = line.trace.as_ref().map_or(line.rate, Trace::peak_rate);
+    let Some(rate) = peak else {
         // A rate that is wrong has its own error.
         return if table.has("rate") { None } else { error("grants without a rate") };
     };
@@ -241,7 +249,7 @@ pub(crate) fn read(table: &Table<'_>, line: &mut Config) -> Option<()> {
         let preset = named(table, "grants", &name, "; or a table with `kind` and other keys")?;
         (table.empty("grants", &SECTION), preset)
     };
-    let grants = config(&own, preset, rate)?;
+    let grants = Grants { trace: steps, ..config(&own, preset, rate)? };
     warn_of_the_other_direction(table, preset);
     let sustained = own.optional::<BitRate>("sustained").filter(|sustained| *sustained > rate);
     if let Some(sustained) = sustained {
@@ -254,12 +262,17 @@ pub(crate) fn read(table: &Table<'_>, line: &mut Config) -> Option<()> {
             GrantsError::NeedsFragmentation => "fragmentation",
             GrantsError::BackOff(..) => "backoff_start",
             GrantsError::NoProactive => "proactive_every",
+            GrantsError::NeedsConstantRate if grants.fragmentation => "sustained",
+            GrantsError::NeedsConstantRate => "fragmentation",
             _ => "interval",
         };
         own.error(key, format!("{}: {wrong}", own.path(key)), None);
         return None;
     }
-    line.rate = grants.mean_rate();
+    let most = grants.mean_rate();
+    line.trace = grants.usable_trace().map(Trace::Steps);
+    let mean = line.trace.as_ref().map_or(most, |usable| trace::nominal(usable, table.root_duration()));
+    line.rate = mean.min(most);
     line.grants = Some(Box::new(grants));
     Some(())
 }
@@ -323,6 +336,7 @@ fn config(own: &Table<'_>, preset: &Preset, rate: BitRate) -> Option<Grants> {
         own.warning("fragmentation", message, None);
     }
     Some(Grants {
+        trace: None,
         rate,
         slots,
         requests: preset.asks.then_some(requests),

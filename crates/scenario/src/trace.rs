@@ -314,7 +314,7 @@ fn refuse<T>(table: &Table<'_>, key: &'static str, message: &str) -> Option<T> {
 
 /// The rate that stands for a trace where one is needed: the mean over its period, or over the `duration` of the run
 /// where it is played once.
-fn nominal(trace: &Trace, duration: Option<Duration>) -> Option<BitRate> {
+pub(crate) fn nominal(trace: &Trace, duration: Option<Duration>) -> Option<BitRate> {
     let first = match trace {
         Trace::Steps(steps) => steps.steps().iter().find_map(|step| step.rate),
         Trace::Opportunities(_) => None,

@@ -17,7 +17,8 @@ pub struct Config {
     /// The capacity over time, in place of a constant rate. Steps also replace delay and loss.
     pub trace: Option<Trace>,
     /// The line sends only what a head end grants. The rate of a transmission is that of the grants;
-    /// `rate` is the mean that they allow. Excludes a trace.
+    /// `rate` is the mean that they allow, and the trace has the most that they allow over time
+    /// ([`grants::Config::usable_trace`]).
     pub grants: Option<Box<grants::Config>>,
     /// Encapsulation: the bytes on the wire of an IP packet.
     pub link_layer: LinkLayer,
@@ -60,7 +61,8 @@ impl Config {
     /// The least time of these bytes from the start of their transmission to their arrival.
     #[must_use]
     pub fn least_time(&self, wire: WireBytes) -> Duration {
-        let rate = self.trace.as_ref().map_or(self.rate, Trace::peak_rate);
+        let of_line = || self.trace.as_ref().map_or(self.rate, Trace::peak_rate);
+        let rate = self.grants.as_ref().map_or_else(of_line, |grants| Some(grants.rate));
         rate.map_or(Duration::ZERO, |rate| rate.time_for(wire)) + self.least_delay()
     }
 

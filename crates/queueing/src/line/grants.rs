@@ -24,7 +24,9 @@
 //! that is cut.
 
 use core::num::NonZeroU64;
+use std::sync::Arc;
 
+use super::trace::Steps;
 use lastmile_units::{BitRate, Duration, Ratio, WireBytes};
 
 mod capacity;
@@ -42,8 +44,10 @@ pub(super) use station::{Station, Waiting};
 /// Parameters of a granted transmitter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// Rate of the wire during a transmission.
+    /// Rate of the wire during a transmission; with a trace its highest.
     pub rate: BitRate,
+    /// The rate of the wire over time. A grant has the least rate of its span, and none covers an outage.
+    pub trace: Option<Arc<Steps>>,
     /// The spans of time that grants may cover.
     pub slots: Slots,
     /// How the station asks. `None`: every span belongs to the station, which never asks.
@@ -171,6 +175,12 @@ pub enum GrantsError {
     /// Spans too short for a byte.
     #[error("at {0} no usable span is long enough for a byte")]
     NoRoom(BitRate),
+    /// A trace whose rates change faster than the slots repeat.
+    #[error("no step of the trace has a rate that sends a byte in a slot, for {0}: two rounds of the slots")]
+    ShortSteps(Duration),
+    /// Whole packets, or tokens, for a rate that changes.
+    #[error("with a trace packets are cut at the ends of grants, and no token bucket limits them")]
+    NeedsConstantRate,
     /// Back-off ranges out of order.
     #[error("back-off from 2^{0} to 2^{1} opportunities; the first is at most the last, and that at most 2^16")]
     BackOff(u8, u8),
@@ -183,6 +193,7 @@ impl Config {
         let unit = NonZeroU64::MIN;
         Self {
             rate,
+            trace: None,
             slots,
             requests: None,
             unit,
@@ -201,6 +212,15 @@ impl Config {
     pub fn check(&self) -> Result<(), GrantsError> {
         if capacity::bytes_in(self.rate, self.slots.longest()) == 0 {
             return Err(GrantsError::NoRoom(self.rate));
+        }
+        if let Some(trace) = &self.trace {
+            if !self.fragmentation || !self.limits.is_empty() {
+                return Err(GrantsError::NeedsConstantRate);
+            }
+            let rounds = self.slots.round() * 2;
+            if !trace.has_for(rounds, |rate| capacity::bytes_in(rate, self.slots.longest()) > 0) {
+                return Err(GrantsError::ShortSteps(rounds));
+            }
         }
         if let Some(requests) = &self.requests {
             if requests.every.is_zero() {
@@ -227,6 +247,18 @@ impl Config {
             Some(bucket) => Err(GrantsError::SmallBurst(bucket.burst)),
             None => Ok(()),
         }
+    }
+
+    /// The rate of the wire.
+    fn wire(&self) -> capacity::Wire {
+        capacity::Wire { rate: self.rate, trace: self.trace.clone() }
+    }
+
+    /// The trace of the line: the most that the usable spans let pass in each step.
+    #[must_use]
+    pub fn usable_trace(&self) -> Option<Arc<Steps>> {
+        let trace = self.trace.as_ref()?;
+        Some(Arc::new(trace.with_rates(|rate, length| self.slots.most_rate(rate, length))))
     }
 
     /// The largest mean rate: that of the usable spans, or what buckets allow where that is less. Proactive grants are

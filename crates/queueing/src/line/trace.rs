@@ -126,6 +126,17 @@ impl Steps {
         Self::new(first.into_iter().chain(after).chain(again).collect(), self.period)
     }
 
+    /// The steps with rates that `of` makes of each rate and the length of its step; `None` for ever.
+    #[must_use]
+    pub(super) fn with_rates(&self, of: impl Fn(BitRate, Option<Duration>) -> BitRate) -> Self {
+        let ends = self.steps.iter().skip(1).map(|step| Some(step.at)).chain([self.period]);
+        let steps = self.steps.iter().zip(ends).map(|(step, end)| {
+            let length = end.map(|end| end - step.at);
+            Step { rate: step.rate.map(|rate| of(rate, length)), ..*step }
+        });
+        Self { steps: steps.collect(), period: self.period }
+    }
+
     /// The steps.
     #[must_use]
     pub fn steps(&self) -> &[Step] {
@@ -377,6 +388,35 @@ impl Steps {
     /// The step at a position.
     pub(super) fn at(&self, position: Position) -> Step {
         self.steps[position.index]
+    }
+
+    /// The first time from `at` on at which the line has a rate, with the position then.
+    pub(super) fn sending(&self, at: Instant) -> (Position, Instant) {
+        let mut found = (self.position(at), at);
+        while self.at(found.0).rate.is_none() {
+            found = self.after(found.0).expect("the last step of a trace without a period has a rate");
+        }
+        found
+    }
+
+    /// The least rate from `start` until `end`. An error is the first time after an outage in it.
+    pub(super) fn least_rate(&self, start: Instant, end: Instant) -> Result<BitRate, Instant> {
+        let (mut position, mut at) = (self.position(start), start);
+        let mut least = BitRate::MAX;
+        loop {
+            least = least.min(self.at(position).rate.ok_or_else(|| self.sending(at).1)?);
+            match self.after(position) {
+                Some((next, begins)) if begins < end => (position, at) = (next, begins),
+                _ => return Ok(least),
+            }
+        }
+    }
+
+    /// True if a rate for which `suffices` is true holds for `length` or longer.
+    pub(super) fn has_for(&self, length: Duration, suffices: impl Fn(BitRate) -> bool) -> bool {
+        let ends = self.steps.iter().skip(1).map(|step| Some(step.at)).chain([self.period]);
+        let lasts = |(step, end): (&Step, Option<Duration>)| end.is_none_or(|end| end - step.at >= length);
+        self.steps.iter().zip(ends).filter(|(step, _)| step.rate.is_some_and(&suffices)).any(lasts)
     }
 
     /// The next position, and when it begins.

@@ -46,7 +46,7 @@ impl Transmitter {
     pub(super) fn ready(&self, at: Instant) -> Instant {
         match self {
             Self::Instantaneous | Self::Constant(_) | Self::Granted(_) => at,
-            Self::Steps(stepping) => sending(&stepping.steps, at).1,
+            Self::Steps(stepping) => stepping.steps.sending(at).1,
             Self::Opportunities(blocks) => blocks.ready(at),
         }
     }
@@ -98,6 +98,7 @@ impl Transmitter {
     pub(super) fn step(&self, at: Instant) -> Option<Step> {
         match self {
             Self::Steps(stepping) => Some(stepping.steps.at(stepping.steps.position(at))),
+            Self::Granted(station) => station.step(at),
             _ => None,
         }
     }
@@ -135,15 +136,6 @@ pub(super) struct Stepping {
     last_bits: u64,
 }
 
-/// The first time from `at` on at which the line has a rate, with the position then.
-fn sending(steps: &Steps, at: Instant) -> (Position, Instant) {
-    let mut found = (steps.position(at), at);
-    while steps.at(found.0).rate.is_none() {
-        found = steps.after(found.0).expect("the last step of a trace without a period has a rate");
-    }
-    found
-}
-
 impl Stepping {
     fn new(steps: Arc<Steps>) -> Self {
         Self { steps, remainder: 0, last_bits: 0 }
@@ -155,7 +147,7 @@ impl Stepping {
         let bits = wire.as_u64() * 8;
         let mut work = u128::from(bits) * PS_PER_S + carried;
         let steps = &self.steps;
-        let (mut position, mut at) = sending(steps, start);
+        let (mut position, mut at) = steps.sending(start);
         loop {
             let rate = u128::from(steps.at(position).rate.map_or(0, BitRate::as_bps));
             match steps.after(position) {

@@ -23,8 +23,9 @@ pub(crate) type Span = (Instant, Instant);
 pub(crate) enum Constraint {
     /// The rate of the wire; the mean of one that sends what is granted.
     Wire(Shaper),
-    /// The rate of a wire that changes, as if it were [`NOMINAL`].
-    Changing,
+    /// The rate of a wire that changes, as if it were [`NOMINAL`], and the bytes beyond it: those of a wire that sends
+    /// what is granted.
+    Changing { beyond: WireBytes },
     /// A shaper, the ceiling of a class, or a policer.
     Shaper(Shaper),
     /// A station with one request on the way.
@@ -35,11 +36,12 @@ impl Constraint {
     /// The wire of `link`; `None` if transmission takes no time.
     pub(crate) fn wire(link: &Link) -> Option<Self> {
         let line = &link.hop.line;
+        let granted = line.grants.as_ref().map(|grants| grants.at_most());
         if line.trace.is_some() {
-            return Some(Self::Changing);
+            return Some(Self::Changing { beyond: granted.map_or(Some(WireBytes::ZERO), |most| Some(most?.1))? });
         }
-        let (rate, beyond) = match &line.grants {
-            Some(grants) => grants.at_most()?,
+        let (rate, beyond) = match granted {
+            Some(most) => most?,
             None => (line.rate?, WireBytes::ZERO),
         };
         Some(Self::Wire(Shaper { rate, burst: Some(beyond), saves: false, by: Limiter::Shaper }))
@@ -99,7 +101,7 @@ impl Constraint {
         let at = |rate, layer| asymmetry::ip_rate_bps(rate, layer, ip) / (to_f64(ip.as_u64()) * 8.0);
         match self {
             Self::Wire(limit) => at(limit.rate, layer),
-            Self::Changing => at(NOMINAL, layer),
+            Self::Changing { .. } => at(NOMINAL, layer),
             // A shaper does not see cells of OAM.
             Self::Shaper(limit) => at(limit.rate, layer.without_oam()),
             Self::Grants(cycle) => {
@@ -123,7 +125,7 @@ impl Constraint {
 
     /// The part of that rate that passes within `span` at most: less or more than 1 on a wire that changes.
     pub(crate) fn part(&self, link: &Link, (from, to): Span) -> f64 {
-        let mean = link.hop.line.trace.as_ref().filter(|_| *self == Self::Changing);
+        let mean = link.hop.line.trace.as_ref().filter(|_| matches!(self, Self::Changing { .. }));
         let mean = mean.and_then(|trace| trace.rate_between(from, to));
         mean.map_or(1.0, |bps| bps / to_f64(NOMINAL.as_bps()))
     }
@@ -144,7 +146,7 @@ impl Constraint {
     pub(crate) fn beyond(&self, payload: u64) -> Option<f64> {
         match self {
             Self::Wire(limit) => limit.burst.map(|beyond| to_f64(beyond.as_u64())),
-            Self::Changing => Some(0.0),
+            Self::Changing { beyond } => Some(to_f64(beyond.as_u64())),
             // And the packet that the wire is sending.
             Self::Shaper(shaper) => shaper.burst.map(|burst| to_f64(burst.as_u64() + payload)),
             Self::Grants(cycle) => Some(match cycle.brings {
@@ -160,7 +162,7 @@ impl Constraint {
         let a_second = |count: f64| count / part.length_s();
         let bits = if self.is_of_some() { data_bits() } else { to_f64(part.wire_bits[index]) };
         match self {
-            Self::Wire(_) | Self::Changing => part.utilisation(index, link).unwrap_or(0.0),
+            Self::Wire(_) | Self::Changing { .. } => part.utilisation(index, link).unwrap_or(0.0),
             Self::Shaper(shaper) => a_second(bits) / to_f64(shaper.rate.as_bps()),
             Self::Grants(cycle) => {
                 let requests = match cycle.brings {
@@ -179,7 +181,7 @@ impl Constraint {
     pub(crate) fn words(&self, link: &Link) -> String {
         let name = &link.hop.name;
         match self {
-            Self::Wire(_) | Self::Changing => format!("rate of link {name}"),
+            Self::Wire(_) | Self::Changing { .. } => format!("rate of link {name}"),
             Self::Shaper(shaper) => match &shaper.by {
                 Limiter::Shaper => format!("rate of the shaper of link {name}"),
                 Limiter::Class(class) => format!("ceiling of class {class} of link {name}"),
@@ -204,7 +206,7 @@ impl Constraint {
     /// In words, as what is filled.
     pub(super) fn filled(&self, link: &Link) -> String {
         match self {
-            Self::Wire(_) | Self::Changing => format!("link {}", link.hop.name),
+            Self::Wire(_) | Self::Changing { .. } => format!("link {}", link.hop.name),
             Self::Shaper(Shaper { by: Limiter::Shaper, .. }) => format!("the shaper of link {}", link.hop.name),
             Self::Shaper(_) | Self::Grants(_) => format!("the {}", self.words(link)),
         }
@@ -213,7 +215,7 @@ impl Constraint {
     /// In words, for ACKs.
     pub(crate) fn words_for_acks(&self, link: &Link) -> String {
         match self {
-            Self::Wire(_) | Self::Changing => format!("ACKs on link {}", link.hop.name),
+            Self::Wire(_) | Self::Changing { .. } => format!("ACKs on link {}", link.hop.name),
             Self::Shaper(_) | Self::Grants(_) => format!("ACKs by the {}", self.words(link)),
         }
     }

@@ -262,7 +262,9 @@ fn direction(kbit: std::ops::Range<u32>) -> impl Strategy<Value = String> {
             let varies = if compression == "vj" { "" } else { varies };
             let duplicate = if compression == "vj" { "0 %" } else { duplicate };
             let cells = encapsulation.contains("vcmux") || encapsulation.contains("llc");
-            let none = cells || rate.contains("trace") || grants == "\"\"";
+            // With a trace packets are cut.
+            let whole = grants.contains("fragmentation") || grants.contains("docsis-1.0");
+            let none = cells || (rate.contains("trace") && whole) || grants == "\"\"";
             let grants = if none { String::new() } else { format!(", grants = {grants}") };
             let oam = if encapsulation.contains("vcmux") || encapsulation.contains("llc") { ", oam = 27" } else { "" };
             format!(

@@ -38,8 +38,40 @@ fn what_cannot_work_is_refused_at_its_key() {
         "rate = \"1 Mbit/s\", grants = { kind = \"docsis-2.0\", fragmentation = false, outstanding = \"many\" }",
     );
     assert!(parts.contains("access.up.grants.fragmentation: without fragmentation"), "{parts}");
-    let trace = "trace = { steps = [{ at = \"0 s\", rate = \"1 Mbit/s\" }] }, grants = \"pon\"";
-    assert!(errors(trace).contains("grants with a trace"), "{}", errors(trace));
+    let steps =
+        |grants| errors(&format!("trace = {{ steps = [{{ at = \"0 s\", rate = \"1 Mbit/s\" }}] }}, grants = {grants}"));
+    let whole = steps("{ kind = \"docsis-2.0\", fragmentation = false, outstanding = \"one\" }");
+    assert!(whole.contains("access.up.grants.fragmentation: with a trace packets are cut"), "{whole}");
+    let limited = steps("{ kind = \"docsis-3.1\", sustained = \"400 kbit/s\" }");
+    assert!(limited.contains("access.up.grants.sustained: with a trace packets are cut"), "{limited}");
+}
+
+/// 23 % of 132 Mbit/s: of five slots of 0.5 ms one and two of fourteen symbols of another. Steps of 1 s are 400 rounds.
+#[test]
+fn grants_share_the_rates_of_a_trace() {
+    let text = "duration = \"4 s\"\n[access]\ndown = { rate = \"1 Mbit/s\" }\n[access.up]\ngrants = \"5g-tdd\"\n\
+                trace = { steps = [{ at = \"0 s\", rate = \"132 Mbit/s\" }, { at = \"1 s\", rate = \"66 Mbit/s\", delay = \
+                \"9 ms\" }] }\n";
+    let scenario = Scenario::parse("f", text, &[]).unwrap_or_else(|report| panic!("{report}"));
+    let up = scenario.network_ref().links.iter().find(|link| link.hop.name == "up").expect("a line").clone();
+    let line = up.hop.line;
+    let constant = format!(
+        "duration = \"4 s\"\n[access]\ndown = {{ rate = \"1 Mbit/s\" }}\n[access.up]\n\
+                            grants = \"5g-tdd\"\nrate = \"132 Mbit/s\"\n"
+    );
+    let constant = Scenario::parse("f", &constant, &[]).unwrap_or_else(|report| panic!("{report}"));
+    let at_most = constant.network_ref().links.iter().find(|link| link.hop.name == "up").expect("a line").hop.line.rate;
+    let Some(Trace::Steps(steps)) = &line.trace else { panic!("a trace") };
+    let rates: Vec<_> = steps.steps().iter().map(|step| step.rate).collect();
+    let [first, second] = [rates[0].unwrap().as_bps(), rates[1].unwrap().as_bps()];
+    // The rate of a step that ends is rounded up.
+    let at_most = at_most.unwrap().as_bps();
+    assert_eq!((first, second), (at_most + 1, at_most / 2));
+    // 1 s of four with the first rate.
+    assert_eq!(line.rate.map(BitRate::as_bps), Some((first + 3 * second) / 4));
+    assert_eq!(line.grants.map(|grants| grants.rate), Some(BitRate::from_mbit_per_s(132)));
+    let opportunities = errors("trace = { file = \"lte.mahi\" }, grants = \"lte\"");
+    assert!(!opportunities.is_empty());
 }
 
 /// DOCSIS has 3044 bytes, which is more than a packet of 1600 bytes and 2 ms of 5 Mbit/s, 1250 bytes. 2 ms of 50

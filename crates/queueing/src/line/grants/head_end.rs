@@ -4,26 +4,42 @@ use std::collections::VecDeque;
 
 use lastmile_units::{BitRate, Duration, Instant, WireBytes};
 
-use super::capacity::bytes_in;
-use super::slots::{Slots, Span};
+use super::capacity::{Wire, bytes_in};
+use super::slots::Slots;
 use super::{Config, Counts, LARGEST_PACKET, Proactive};
 
-/// The first usable span that ends after `at` and holds a byte from then on: its start, where sending
-/// may begin, its end, and the bytes between. It extends over the spans that follow without a gap, until it has `want`
-/// bytes.
-fn room(slots: &Slots, rate: BitRate, at: Instant, want: u64) -> (Span<Instant>, Instant, u64) {
+/// The usable part of a span.
+struct Room {
+    start: Instant,
+    end: Instant,
+    rate: BitRate,
+    /// The bytes between start and end.
+    bytes: u64,
+}
+
+/// The first usable span that ends after `at` and holds a byte from then on, without an outage in it. It extends over
+/// the spans that follow without a gap, until it has `want` bytes.
+fn room(slots: &Slots, wire: &Wire, at: Instant, want: u64) -> Room {
     let mut span = slots.ending_after(at);
     loop {
         let start = at.max(span.start);
+        let rate = match wire.rate_in(start, span.end) {
+            Ok(rate) => rate,
+            Err(up) => {
+                span = slots.ending_after(up.max(span.end));
+                continue;
+            }
+        };
         let bytes = bytes_in(rate, span.end - start);
+        let room = Room { start, end: span.end, rate, bytes };
         if bytes >= want.max(1) {
-            return (span, start, bytes);
+            return room;
         }
         let next = slots.ending_after(span.end);
         if bytes < want && next.start == span.end {
             span.end = next.end;
         } else if bytes > 0 {
-            return (span, start, bytes);
+            return room;
         } else {
             // `Config::check` has seen a span that holds a byte.
             span = next;
@@ -38,6 +54,8 @@ pub(super) struct Window {
     end: Instant,
     /// Bytes that may still be sent from `passed` on.
     pub(super) left: u64,
+    /// The rate of the wire in it.
+    pub(super) rate: BitRate,
     /// The time up to which `left` is counted.
     passed: Instant,
     /// True once the window is counted as a grant.
@@ -45,17 +63,17 @@ pub(super) struct Window {
 }
 
 impl Window {
-    fn new(start: Instant, end: Instant, left: u64) -> Self {
-        Self { start, end, left, passed: start, counted: false }
+    fn new(start: Instant, end: Instant, left: u64, rate: BitRate) -> Self {
+        Self { start, end, left, rate, passed: start, counted: false }
     }
 
     /// Lets the time until `at` pass and returns the bytes that pass with it.
-    fn pass(&mut self, at: Instant, rate: BitRate) -> u64 {
+    fn pass(&mut self, at: Instant) -> u64 {
         if at <= self.passed {
             return 0;
         }
         let before = self.left;
-        self.left = before.min(bytes_in(rate, self.end.since(at)));
+        self.left = before.min(bytes_in(self.rate, self.end.since(at)));
         self.passed = at;
         before - self.left
     }
@@ -131,7 +149,7 @@ struct Made {
 
 /// Grants of one station, in the order of its requests.
 pub(super) struct HeadEnd {
-    rate: BitRate,
+    wire: Wire,
     slots: Slots,
     unit: u64,
     /// The largest burst that is granted whole; `None`: with fragmentation.
@@ -159,7 +177,7 @@ impl HeadEnd {
             before: Instant::ZERO,
         };
         Self {
-            rate: config.rate,
+            wire: config.wire(),
             slots: config.slots.clone(),
             unit: config.unit.get(),
             whole: config.whole_burst(),
@@ -200,7 +218,7 @@ impl HeadEnd {
                 Some(window) => {
                     let begins = window.start <= at && !window.counted;
                     window.counted |= begins;
-                    let passed = window.pass(at, self.rate);
+                    let passed = window.pass(at);
                     // A grant for a packet ends with the packet: slots that pass in it are not unused.
                     counts.unused += if self.for_packet { 0 } else { passed };
                     let next = (window.left > 0).then_some(window.start.max(at));
@@ -354,7 +372,7 @@ impl HeadEnd {
             None => (0, want.min(LARGEST_PACKET.as_u64())),
         };
         loop {
-            let (span, start, left) = room(&self.slots, self.rate, at, run);
+            let Room { start, end, rate, bytes: left } = room(&self.slots, &self.wire, at, run);
             let ready = self.limits.iter().map(|bucket| bucket.ready(tokens_for)).max();
             if let Some(ready) = ready.filter(|ready| *ready > start) {
                 at = self.slots.starting_from(ready).start;
@@ -364,25 +382,26 @@ impl HeadEnd {
             let bytes = want.min(left).min(tokens);
             // Without fragmentation a request waits until its grant holds it whole.
             if self.whole.is_some_and(|largest| left < want.min(largest)) {
-                at = span.end;
+                at = end;
                 continue;
             }
             self.made = Some(Made { owed, whole: bytes == want, bytes, until: self.granted_until });
             match amount {
                 Amount::Packet { .. } => {
                     // One larger than the tokens of `LARGEST_PACKET` goes on when there are tokens again.
-                    (self.for_packet, self.granted_until) = (true, span.end);
-                    self.window = Some(Window::new(start, span.end, left.min(tokens)));
+                    (self.for_packet, self.granted_until) = (true, end);
+                    self.window = Some(Window::new(start, end, left.min(tokens), rate));
                 }
-                Amount::Bytes(_) => self.grant_bytes(start, want, bytes, left, counts),
+                Amount::Bytes(_) => self.grant_bytes(&Room { start, end, rate, bytes: left }, want, bytes, counts),
             }
             return Some(());
         }
     }
 
-    fn grant_bytes(&mut self, start: Instant, want: u64, bytes: u64, room: u64, counts: &mut Counts) {
-        let padded = bytes.next_multiple_of(self.unit).min(room);
-        let end = start + self.rate.time_for(WireBytes::new(padded));
+    fn grant_bytes(&mut self, room: &Room, want: u64, bytes: u64, counts: &mut Counts) {
+        let Room { start, rate, .. } = *room;
+        let padded = bytes.next_multiple_of(self.unit).min(room.bytes);
+        let end = start + rate.time_for(WireBytes::new(padded));
         for bucket in &mut self.limits {
             bucket.charge(start, padded);
         }
@@ -394,7 +413,7 @@ impl HeadEnd {
             first.amount = Amount::Bytes(want - bytes);
         }
         (self.for_packet, self.granted_until) = (false, end);
-        self.window = Some(Window::new(start, end, padded));
+        self.window = Some(Window::new(start, end, padded, rate));
     }
 }
 
@@ -403,7 +422,7 @@ const FIRST_WINDOWS: usize = 1000;
 
 /// Windows that come without requests.
 pub(super) struct Unasked {
-    rate: BitRate,
+    wire: Wire,
     slots: Slots,
     /// `None`: all usable spans.
     grant: Option<Proactive>,
@@ -412,7 +431,7 @@ pub(super) struct Unasked {
 
 impl Unasked {
     pub(super) fn new(config: &Config, grant: Option<Proactive>) -> Self {
-        Self { rate: config.rate, slots: config.slots.clone(), grant, window: None }
+        Self { wire: config.wire(), slots: config.slots.clone(), grant, window: None }
     }
 
     /// The window that is in use at `at` or comes next.
@@ -420,7 +439,7 @@ impl Unasked {
         loop {
             let after = match &mut self.window {
                 Some(window) => {
-                    window.pass(at, self.rate);
+                    window.pass(at);
                     if window.left > 0 {
                         return window.start.max(at);
                     }
@@ -442,19 +461,19 @@ impl Unasked {
     /// The first window that ends after `at`.
     fn next(&self, at: Instant) -> Window {
         let Some(grant) = self.grant else {
-            let (span, start, left) = room(&self.slots, self.rate, at, 0);
-            return Window::new(start, span.end, left);
+            let Room { start, end, rate, bytes } = room(&self.slots, &self.wire, at, 0);
+            return Window::new(start, end, bytes, rate);
         };
         let every = grant.every.as_ps();
         // A pattern may postpone a grant beyond the time of the next one.
         let mut number = (at.as_ps() / every).saturating_sub(1);
         loop {
-            let (_, start, room) = room(&self.slots, self.rate, Instant::from_ps(number * every), 0);
-            let left = grant.bytes.as_u64().min(room);
-            let end = start + self.rate.time_for(WireBytes::new(left));
+            let room = room(&self.slots, &self.wire, Instant::from_ps(number * every), 0);
+            let (start, left) = (room.start, grant.bytes.as_u64().min(room.bytes));
+            let end = start + room.rate.time_for(WireBytes::new(left));
             // A grant postponed into the window before it is part of that.
             if end > at && self.window.is_none_or(|before| start >= before.end) {
-                return Window::new(start, end, left);
+                return Window::new(start, end, left, room.rate);
             }
             number += 1;
         }

@@ -72,6 +72,17 @@ impl Slots {
         BitRate::from_bps(u64::try_from(u128::from(rate.as_bps()) * usable / whole).ok()?)
     }
 
+    /// `rate` times the largest usable share of any time of this `length`; `None` for ever.
+    pub(super) fn most_rate(&self, rate: BitRate, length: Option<Duration>) -> BitRate {
+        let Some(length) = length else { return self.mean_rate(rate).unwrap_or(rate) };
+        let in_a_round: Duration = self.usable.iter().map(|span| span.end - span.start).sum();
+        let rounds = length.as_ps() / self.round().as_ps();
+        let usable = in_a_round * rounds + in_a_round.min(length - self.round() * rounds);
+        let bps = u128::from(rate.as_bps()) * u128::from(usable.as_ps());
+        let bps = bps.div_ceil(u128::from(length.as_ps()).max(1));
+        u64::try_from(bps).ok().and_then(BitRate::from_bps).map_or(rate, |most| most.min(rate))
+    }
+
     /// The longest usable span.
     pub(super) fn longest(&self) -> Duration {
         self.usable.iter().map(|span| span.end - span.start).max().unwrap_or_default()

@@ -2,7 +2,10 @@
 
 use lastmile_units::{BitRate, Duration, Instant, Serialiser, WireBytes};
 
-use super::head_end::{HeadEnd, Unasked};
+use crate::line::trace::Step;
+
+use super::capacity::Wire;
+use super::head_end::{HeadEnd, Unasked, Window};
 use super::{Asks, Config, Contention, Counts, Outstanding, Requests};
 use crate::random::Stream;
 
@@ -34,6 +37,7 @@ impl Waiting {
 /// The transmitter of a station that sends what was granted. Times only move forwards.
 pub(in crate::line) struct Station {
     requests: Option<Requests>,
+    wire: Wire,
     serialiser: Serialiser,
     head_end: HeadEnd,
     unasked: Option<Unasked>,
@@ -64,6 +68,7 @@ impl Station {
         let unasked = config.requests.is_none() || config.proactive.is_some();
         Self {
             requests: config.requests.clone(),
+            wire: config.wire(),
             serialiser: Serialiser::new(config.rate),
             head_end: HeadEnd::new(config),
             unasked: unasked.then(|| Unasked::new(config, config.proactive)),
@@ -85,7 +90,12 @@ impl Station {
         self.head_end.take_waits()
     }
 
-    /// The rate during a transmission.
+    /// The step of the trace that holds at `at`.
+    pub(in crate::line) fn step(&self, at: Instant) -> Option<Step> {
+        self.wire.step(at)
+    }
+
+    /// The rate of the grant that was used last.
     pub(in crate::line) fn rate(&self) -> BitRate {
         self.serialiser.rate()
     }
@@ -117,9 +127,9 @@ impl Station {
         self.back_off.below(1 << exponent)
     }
 
-    /// The opportunity `back_off` after the first one at or after `from`.
+    /// The opportunity `back_off` after the first one at or after `from`, behind an outage.
     fn opportunity(&self, from: Instant, back_off: u64) -> Option<Instant> {
-        let every = self.requests.as_ref()?.every.as_ps();
+        let (every, from) = (self.requests.as_ref()?.every.as_ps(), self.wire.up(from));
         Some(Instant::from_ps((from.as_ps().div_ceil(every) + back_off) * every))
     }
 
@@ -209,23 +219,27 @@ impl Station {
         self.head_end.open(now).is_some() || self.unasked.as_mut().is_some_and(|unasked| unasked.open(now).is_some())
     }
 
-    /// The grant to use at `now`, and its bytes: a requested one first.
-    fn grant(&mut self, now: Instant) -> Option<(Source, u64)> {
-        if let Some(window) = self.head_end.open(now) {
-            return Some((Source::Asked, window.left));
+    /// The grant to use at `now`, whose rate the wire takes: a requested one first.
+    fn grant(&mut self, now: Instant) -> Option<(Source, Window)> {
+        let (source, window) = match self.head_end.open(now) {
+            Some(window) => (Source::Asked, *window),
+            None => (Source::Unasked, *self.unasked.as_mut()?.open(now)?),
+        };
+        if window.rate != self.rate() {
+            self.serialiser = Serialiser::new(window.rate);
         }
-        Some((Source::Unasked, self.unasked.as_mut()?.open(now)?.left))
+        Some((source, window))
     }
 
     /// True if a packet of `wire` bytes may be sent whole at `now`.
     pub(in crate::line) fn fits(&mut self, now: Instant, wire: u64) -> bool {
-        self.grant(now).is_some_and(|(_, left)| wire <= left)
+        self.grant(now).is_some_and(|(_, window)| wire <= window.left)
     }
 
     /// Bytes of a packet that may be sent at `now`, if `rest` of it are unsent. `None`: the grant is too
     /// small, and passes.
     pub(in crate::line) fn piece(&mut self, now: Instant, rest: u64) -> Option<u64> {
-        let (source, left) = self.grant(now)?;
+        let (source, Window { left, .. }) = self.grant(now)?;
         if rest <= left {
             return Some(rest);
         }
@@ -243,11 +257,12 @@ impl Station {
     /// Sends `wire` bytes from `start` on, which [`Station::piece`] has allowed, and returns the end.
     /// `last`: a packet ends with them.
     pub(in crate::line) fn send(&mut self, start: Instant, wire: u64, back_to_back: bool, last: bool) -> Instant {
+        let grant = self.grant(start);
         if !back_to_back {
             self.serialiser.restart();
         }
         let end = start + self.serialiser.advance(WireBytes::new(wire));
-        match self.grant(start) {
+        match grant {
             Some((Source::Asked, _)) => {
                 if let Some(window) = self.head_end.open(start) {
                     window.take(wire, end);
