@@ -55,11 +55,9 @@ fn grants_share_the_rates_of_a_trace() {
     let scenario = Scenario::parse("f", text, &[]).unwrap_or_else(|report| panic!("{report}"));
     let up = scenario.network_ref().links.iter().find(|link| link.hop.name == "up").expect("a line").clone();
     let line = up.hop.line;
-    let constant = format!(
-        "duration = \"4 s\"\n[access]\ndown = {{ rate = \"1 Mbit/s\" }}\n[access.up]\n\
-                            grants = \"5g-tdd\"\nrate = \"132 Mbit/s\"\n"
-    );
-    let constant = Scenario::parse("f", &constant, &[]).unwrap_or_else(|report| panic!("{report}"));
+    let constant = "duration = \"4 s\"\n[access]\ndown = { rate = \"1 Mbit/s\" }\n\
+                    [access.up]\ngrants = \"5g-tdd\"\nrate = \"132 Mbit/s\"\n";
+    let constant = Scenario::parse("f", constant, &[]).unwrap_or_else(|report| panic!("{report}"));
     let at_most = constant.network_ref().links.iter().find(|link| link.hop.name == "up").expect("a line").hop.line.rate;
     let Some(Trace::Steps(steps)) = &line.trace else { panic!("a trace") };
     let rates: Vec<_> = steps.steps().iter().map(|step| step.rate).collect();
