@@ -30,8 +30,8 @@ pub(super) fn explained(runs: &[&Run], measured: &[&str], width: u16) -> String 
     text
 }
 
-/// The effects that people notice, in each run, of the application with the largest difference; empty if the runs
-/// hardly differ.
+/// The effects that people notice, in each run, of the application with the largest difference in seconds; empty if the
+/// runs hardly differ.
 pub(super) fn noticed_by_people(runs: &[&Run], width: u16) -> String {
     let all: Vec<Vec<Noticed>> = runs.iter().map(|run| noticed(&run.summary)).collect();
     let in_each = |name: &str| -> Option<Vec<&Noticed>> {
@@ -42,9 +42,11 @@ pub(super) fn noticed_by_people(runs: &[&Run], width: u16) -> String {
         let (least, most) = runs
             .iter()
             .fold((f64::MAX, 0.0_f64), |(least, most), one| (least.min(one.bother_s), most.max(one.bother_s)));
-        (most - least >= NOTICEABLE_S).then(|| (most / least.max(NOTICEABLE_S), one.name.clone(), runs))
+        let factor = most / least.max(NOTICEABLE_S);
+        let is_told = most - least >= NOTICEABLE_S && factor >= WORTH_TELLING;
+        is_told.then(|| (most - least, one.name.clone(), runs))
     });
-    let largest = candidates.filter(|(factor, ..)| *factor >= WORTH_TELLING).max_by(|a, b| a.0.total_cmp(&b.0));
+    let largest = candidates.max_by(|a, b| a.0.total_cmp(&b.0));
     let mut text = String::new();
     let Some((_, name, in_runs)) = largest else { return text };
     wrap(&mut text, &format!("What people notice of {name}"), 0, width);
@@ -168,6 +170,13 @@ mod tests {
         let expected = "What people notice of film\n none: first picture after 2 s, one stall of 10 s\n \
                         sad: first picture after 1.2 s, no stall\n";
         assert_eq!(text, expected);
+    }
+
+    /// 4 s of film are a third, 0.8 s of game a ninth.
+    #[test]
+    fn seconds_decide_which_application_is_told() {
+        let text = noticed_by_people(&[&playing("none", 6.0, 0.0, 0.9), &playing("sad", 2.0, 0.0, 0.1)], 120);
+        assert!(text.starts_with("What people notice of film\n"), "{text}");
     }
 
     #[test]
