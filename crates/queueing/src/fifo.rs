@@ -17,6 +17,7 @@ use lastmile_units::{ByteCount, Instant, PacketCount};
 
 use crate::catalogue::{Built, Mechanism};
 use crate::discipline::Counter;
+use crate::ring;
 use crate::spec::{Problem, Site};
 use crate::{Backlog, Discipline, DropReason, DropSink};
 
@@ -73,7 +74,7 @@ impl<P: Packet> Fifo<P> {
     #[inline]
     fn push(&mut self, packet: P, size: u64) {
         self.capacity.take(&packet, size);
-        self.packets.push_back(packet);
+        ring::push(&mut self.packets, packet);
     }
 
     // Inlined, and the packet is read in the ring: each move of it is a copy.

@@ -18,6 +18,7 @@ pub mod handover;
 pub mod line;
 pub mod meter;
 pub mod random;
+mod ring;
 pub mod sched;
 pub mod spec;
 pub mod supplied;

@@ -20,6 +20,7 @@ use lastmile_units::{ByteCount, CellCount, Duration, Instant, PacketCount, Ratio
 
 use crate::compress::Codec;
 use crate::random::Stream;
+use crate::ring;
 use crate::{Backlog, Discipline, DropReason, DropSink, Fifo, Handover, Node, Overflow};
 
 mod buffer;
@@ -359,7 +360,7 @@ impl<P: Packet> Line<P> {
             }
         };
         // Changed in the ring: a packet that changes in between is copied once more.
-        self.in_flight.push_back(packet);
+        ring::push(&mut self.in_flight, packet);
         if let Some(packet) = self.in_flight.back_mut() {
             let meta = packet.meta_mut();
             (meta.class, meta.arrived) = (None, arrival);

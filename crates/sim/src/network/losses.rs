@@ -1,6 +1,7 @@
 //! Dropped packets by flow, link and cause.
 //!
-//! Cost: two map look-ups a drop; memory by the combinations of flow, link and cause that lost something.
+//! Cost: a map look-up a drop; memory by the combinations of flow, link and cause that lost something, and again by
+//! those that have lost something since the latest snapshot.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +10,10 @@ use lastmile_packet::{FlowId, Meta};
 use crate::network::route::LinkIndex;
 use lastmile_model::outcome::{Loss, LossCause, Losses};
 
-/// Losses since the run began and since the latest snapshot.
+/// Losses up to the latest snapshot and since then. Without snapshots, the former stay empty.
 #[derive(Debug, Default)]
 pub(crate) struct LossCounts {
-    all: BTreeMap<Loss, u64>,
+    before_snapshot: BTreeMap<Loss, u64>,
     since_snapshot: BTreeMap<Loss, u64>,
     /// Flows of the traffic list. Losses of other flows are not counted.
     pub(crate) declared: usize,
@@ -23,18 +24,22 @@ impl LossCounts {
     pub(crate) fn add(&mut self, link: LinkIndex, packet: &Meta, cause: LossCause) {
         let Some((flow, back)) = flow(packet.flow).filter(|(flow, _)| *flow < self.declared) else { return };
         let loss = Loss { flow, back, link: link as usize, cause };
-        *self.all.entry(loss).or_default() += 1;
         *self.since_snapshot.entry(loss).or_default() += 1;
     }
 
     /// Takes the losses since the latest call.
     pub(crate) fn take_latest(&mut self) -> Losses {
-        std::mem::take(&mut self.since_snapshot).into_iter().collect()
+        let latest: Losses = std::mem::take(&mut self.since_snapshot).into_iter().collect();
+        for (loss, count) in &latest {
+            *self.before_snapshot.entry(*loss).or_default() += count;
+        }
+        latest
     }
 
     /// All losses.
-    pub(crate) fn into_all(self) -> Losses {
-        self.all.into_iter().collect()
+    pub(crate) fn into_all(mut self) -> Losses {
+        self.take_latest();
+        self.before_snapshot.into_iter().collect()
     }
 }
 

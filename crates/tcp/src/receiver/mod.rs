@@ -16,7 +16,7 @@ mod reassembly;
 mod timestamps;
 mod window;
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 
 use lastmile_packet::{Options, SackBlock, SeqNumber};
 use lastmile_units::{Duration, Instant};
@@ -73,7 +73,7 @@ pub(crate) struct Receiver {
     timestamps: Option<Timestamps>,
     stats: ReceiveStats,
     /// The end of the stream, once a FIN has arrived.
-    fin: Option<u64>,
+    fin: Option<NonZeroU64>,
     /// The peer's FIN and all octets before it have arrived.
     finished: bool,
     /// Acknowledgements carry SACK blocks.
@@ -374,7 +374,7 @@ impl Receiver {
             return Arrival::Duplicate;
         }
         if ends_stream {
-            self.fin = Some(full_end);
+            self.fin = NonZeroU64::new(full_end);
         }
         if start > self.next {
             self.on_early(now, config, start, end)
@@ -422,7 +422,7 @@ impl Receiver {
             self.next = reassembly.advance(end);
         }
         self.window.on_received(self.next - before);
-        if self.fin == Some(self.next) {
+        if self.fin.is_some_and(|fin| fin.get() == self.next) {
             self.next += 1;
             self.finished = true;
             at_once = true;

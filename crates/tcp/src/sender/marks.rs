@@ -3,12 +3,12 @@
 //! Published: RFC 3168, section 6.1.2; RFC 8257, section 3.3 (DCTCP); RFC 9768, section 3.2.5 (responses).
 //! Cost: nothing without ECN.
 
-use lastmile_packet::{Meta, TcpFlags};
+use lastmile_packet::TcpFlags;
 use lastmile_units::Instant;
 
 use super::Sender;
 use super::acknowledgement::AckInfo;
-use super::window::{AccEcnSender, Feedback, MarkedAck, Marks};
+use super::window::{AccEcnSender, MarkedAck, Marks};
 use crate::{Config, Ecn};
 
 impl Sender {
@@ -31,14 +31,10 @@ impl Sender {
             Ecn::Off => Marks::default(),
             Ecn::Classic if segment.flags.contains(TcpFlags::ECE) => Marks { packets: 1, octets: delivered },
             Ecn::Classic => Marks::default(),
-            Ecn::Accurate => match &mut self.ecn.accecn {
-                // Section 3.2.2.2: an acknowledgement that another has overtaken is ignored.
-                Some(accecn) if delivered > 0 || is_newer(segment, &mut self.ecn.newest) => {
-                    let bytes = segment.options().accecn();
-                    accecn.on_ack(Feedback { ace: segment.flags.ace(), bytes }, delivered, mss)
-                }
-                _ => Marks::default(),
-            },
+            Ecn::Accurate => {
+                let accecn = self.ecn.accecn.as_deref_mut();
+                accecn.map_or_else(Marks::default, |accecn| accecn.read(segment, delivered, mss))
+            }
         };
         if self.congestion.counts_marks() {
             let (una, max) = (self.flight.una(), self.flight.max());
@@ -69,14 +65,4 @@ impl Sender {
             self.congestion.on_ecn_echo(config, self.repair.style(), u32::from(self.mss));
         }
     }
-}
-
-/// The timestamp is newer than any before it.
-fn is_newer(segment: &Meta, newest: &mut Option<u32>) -> bool {
-    let Some((value, _)) = segment.options().timestamps() else { return false };
-    let newer = newest.is_none_or(|newest| value.wrapping_sub(newest).cast_signed() > 0);
-    if newer {
-        *newest = Some(value);
-    }
-    newer
 }

@@ -22,6 +22,8 @@
 //! Cost: nothing while no octet is SACKed; then a visit to each record of transmissions before the newest
 //! delivered one.
 
+use std::num::NonZeroU64;
+
 use lastmile_units::Instant;
 
 use crate::ranges::Range;
@@ -39,7 +41,7 @@ pub(crate) struct Rack {
     reordering: bool,
     /// The highest octet in flight at the DSACK that last widened the window, until it is acknowledged
     /// (RACK.dsack_round).
-    dsack_round: Option<u64>,
+    dsack_round: Option<NonZeroU64>,
     /// Quarters of the least round trip beyond the first (RACK.reo_wnd_mult - 1).
     wider: u8,
     /// RACK.reo_wnd_persist.
@@ -124,13 +126,13 @@ impl Rack {
 
     /// All octets below `una` are acknowledged: a DSACK may widen the window once more after the last round.
     pub(crate) fn expire_dsack_round(&mut self, una: u64) {
-        self.dsack_round = self.dsack_round.filter(|&round| round > una);
+        self.dsack_round = self.dsack_round.filter(|round| round.get() > una);
     }
 
     /// RFC 8985, section 6.2, step 4: a duplicate is reported with octets up to `max` in flight.
     pub(crate) fn on_dsack(&mut self, max: u64) {
         if self.reordering && self.dsack_round.is_none() {
-            self.dsack_round = Some(max);
+            self.dsack_round = NonZeroU64::new(max);
             self.wider = self.wider.saturating_add(1);
             self.persist = PERSIST;
         }

@@ -10,9 +10,9 @@
 //! Differs: without the option, the safe number is assumed only where an acknowledgement covers fewer than four packets
 //! on average, as appendix A.2.1 suggests, since a sender behind an ACK filter would see marks all the time. Checks for
 //! mangled fields (section 3.2.2.3) and for continuous CE are absent, but a zero in the handshake turns ECT off.
-//! Cost: a dozen additions and comparisons for each acknowledgement of a connection with Accurate ECN; 40 bytes, boxed.
+//! Cost: a dozen additions and comparisons for each acknowledgement of a connection with Accurate ECN; 48 bytes, boxed.
 
-use lastmile_packet::EcnBytes;
+use lastmile_packet::{EcnBytes, Meta};
 
 /// RFC 9768, section 3.2.1: the initial counters.
 const FIRST_PACKETS: u8 = 5;
@@ -35,9 +35,9 @@ pub(crate) struct Marks {
 
 /// The congestion feedback of an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Feedback {
-    pub(crate) ace: u8,
-    pub(crate) bytes: Option<EcnBytes>,
+struct Feedback {
+    ace: u8,
+    bytes: Option<EcnBytes>,
 }
 
 /// The counters of a sender: s.cep, s.ceb.
@@ -50,17 +50,39 @@ pub(crate) struct AccEcnSender {
     unreported: Marks,
     /// The mean number of packets that an acknowledgement covers, in eighths.
     mean: u32,
+    /// The newest timestamp of an acknowledgement without new data.
+    newest: Option<u32>,
 }
 
 impl AccEcnSender {
     /// `handshake_ce`: the peer's acknowledgement of a SYN-ACK reports that this arrived with CE.
     pub(crate) fn new(handshake_ce: bool) -> Self {
         let ace = FIRST_PACKETS + u8::from(handshake_ce);
-        Self { ace, bytes: FIRST_BYTES, unreported: Marks::default(), mean: 8 }
+        Self { ace, bytes: FIRST_BYTES, unreported: Marks::default(), mean: 8, newest: None }
+    }
+
+    /// The marks that an acknowledgement reports, which newly delivers `delivered` octets. Section 3.2.2.2: one that
+    /// another has overtaken is ignored.
+    pub(crate) fn read(&mut self, segment: &Meta, delivered: u64, mss: u64) -> Marks {
+        if delivered == 0 && !self.is_newer(segment) {
+            return Marks::default();
+        }
+        let bytes = segment.options().accecn();
+        self.on_ack(Feedback { ace: segment.flags.ace(), bytes }, delivered, mss)
+    }
+
+    /// The timestamp of an acknowledgement without new data is newer than any before it.
+    fn is_newer(&mut self, segment: &Meta) -> bool {
+        let Some((value, _)) = segment.options().timestamps() else { return false };
+        let newer = self.newest.is_none_or(|newest| value.wrapping_sub(newest).cast_signed() > 0);
+        if newer {
+            self.newest = Some(value);
+        }
+        newer
     }
 
     /// An acknowledgement that no other has overtaken, for `acked` octets.
-    pub(crate) fn on_ack(&mut self, feedback: Feedback, acked: u64, mss: u64) -> Marks {
+    fn on_ack(&mut self, feedback: Feedback, acked: u64, mss: u64) -> Marks {
         let least = u64::from((feedback.ace + ACE - self.ace) % ACE);
         self.ace = feedback.ace;
         let packets = acked / mss;

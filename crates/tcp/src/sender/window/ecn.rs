@@ -12,16 +12,14 @@ use super::accecn::AccEcnSender;
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct EcnResponse {
-    /// One past the highest octet sent at the last reduction.
-    reduced_until: Option<u64>,
-    /// One past the highest octet sent at the last reduction for a mark.
-    answered_until: Option<u64>,
+    /// One past the highest octet sent at the last reduction; zero without one.
+    reduced_until: u64,
+    /// One past the highest octet sent at the last reduction for a mark; zero without one.
+    answered_until: u64,
     /// The next new segment carries CWR.
     cwr_due: bool,
     /// Accurate ECN, if agreed.
     pub(crate) accecn: Option<Box<AccEcnSender>>,
-    /// The newest timestamp of an acknowledgement without new data, on a connection with Accurate ECN.
-    pub(crate) newest: Option<u32>,
 }
 
 impl EcnResponse {
@@ -30,25 +28,25 @@ impl EcnResponse {
     ///
     /// A reduction for a loss does not count here: each variant says itself which losses are one.
     pub(crate) fn allows_reduction(&self, lost: u64) -> bool {
-        self.answered_until.is_none_or(|until| until <= lost)
+        self.answered_until <= lost
     }
 
     /// A loss reduces the window with octets up to `max` sent.
     pub(crate) fn on_reduction(&mut self, max: u64) {
-        self.reduced_until = Some(max);
+        self.reduced_until = max;
         self.cwr_due = true;
     }
 
     /// An echo came. True: it calls for a reduction, at most one for each window of data.
     ///
     /// At `una` equal to `reduced_until` the acknowledgement covers only octets from before the reduction, and so does
-    /// its echo.
+    /// its echo. `una` is at least 1: the SYN is acknowledged.
     pub(crate) fn on_echo(&mut self, una: u64, max: u64) -> bool {
-        if self.reduced_until.is_some_and(|until| until >= una) {
+        if self.reduced_until >= una {
             return false;
         }
         self.on_reduction(max);
-        self.answered_until = Some(max);
+        self.answered_until = max;
         true
     }
 

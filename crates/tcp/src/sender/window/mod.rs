@@ -5,7 +5,7 @@ pub(crate) mod congestion;
 mod ecn;
 mod peer;
 
-pub(crate) use accecn::{AccEcnSender, Feedback, Marks};
+pub(crate) use accecn::{AccEcnSender, Marks};
 pub(crate) use congestion::{
     Acked, Congestion, Expiry, Law, MarkedAck, ModelAck, ModelRestart, RepairPhase, RoundTrip,
 };
