@@ -73,6 +73,7 @@ impl<'s> Path<'s> {
             links: links.iter().map(|link| self.network.links[*link].clone()).collect(),
             traffic: Vec::new(),
             atm: None,
+            autorates: Vec::new(),
             ..self.network.clone()
         }
     }

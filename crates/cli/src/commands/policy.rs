@@ -145,7 +145,7 @@ fn example() -> Result<Line> {
 
 fn line(up: BitRate, down: BitRate, link: &str) -> Result<Line> {
     let layer = link_by_name(link)?;
-    Ok(Line { up, down, up_layer: layer, down_layer: layer })
+    Ok(Line::steady(up, down, layer, layer))
 }
 
 fn show(shown: &Shown, printer: &mut Printer) -> Result {
