@@ -30,6 +30,9 @@ impl<'s> Path<'s> {
         };
         let path = Self { network, ends: [client, server], up: way(client, server)?, down: way(server, client)? };
         path.refuse_cells(scenario)?;
+        if !network.autorates.is_empty() {
+            return Err(Error::Autorate { scenario: scenario.name().to_owned() });
+        }
         Ok(path)
     }
 

@@ -11,7 +11,7 @@ use crate::delay::MAX_DELAY;
 use crate::diagnostics::Place;
 use crate::impairments;
 use crate::line::{self, Defaults};
-use crate::policy::{self, Policy, Position};
+use crate::policy::{self, Policy, Position, autorate};
 use crate::queue::{self, Wire};
 use crate::reader::{Table, Unopened};
 use crate::schema::{Key, Kind, Section};
@@ -321,7 +321,12 @@ impl Middlebox {
     fn of(policy: Option<&Policy>) -> Self {
         let Some(policy) = policy else { return Self::default() };
         let before = policy.place == Position::Middlebox;
-        Self { down: policy.down.as_ref().map(|down| down.queue.clone()), up: before.then(|| policy.up.clone()) }
+        let largest = |queue: &Spec, direction: usize| match &policy.autorate {
+            Some(controller) => autorate::at_most(queue, controller.rates[direction].max),
+            None => queue.clone(),
+        };
+        let down = policy.down.as_ref().map(|down| largest(&down.queue, 0));
+        Self { down, up: before.then(|| largest(&policy.up, 1)) }
     }
 
     /// The number of its links towards the CPE.

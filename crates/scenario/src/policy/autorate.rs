@@ -6,6 +6,7 @@ use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::autorate::{
     Adjust, Baseline, Config, ConfigError, Detection, Idle, Load, Method, Pings, Rates, Thresholds,
 };
+use lastmile_queueing::spec::{Over, Spec};
 use lastmile_units::{BitRate, ByteCount, Ratio};
 
 use super::model::{Down, Line, Position};
@@ -134,6 +135,30 @@ pub(super) fn read(root: &Table<'_>, line: &Line, place: Position, up: &Shaper, 
             table.error(key, format!("{}: {error}", table.path(key)), None);
             None
         }
+    }
+}
+
+/// `queue` with its shaper at `rate`: the spec of a queue whose rate a controller moves has the largest.
+pub(crate) fn at_most(queue: &Spec, rate: BitRate) -> Spec {
+    let mut queue = queue.clone();
+    raise(&mut queue, rate);
+    queue
+}
+
+fn raise(queue: &mut Spec, rate: BitRate) {
+    match queue {
+        Spec::Drain(Over { config, queue }) => {
+            (config.line, config.share) = (rate, Ratio::ONE);
+            raise(queue, rate);
+        }
+        Spec::Tbf(Over { config, .. }) => config.rate = rate,
+        Spec::Cake(config) => config.bandwidth = Some(rate),
+        Spec::Rules(rules) => raise(&mut rules.queue, rate),
+        Spec::Witness(Over { queue, .. }) => raise(queue, rate),
+        Spec::WindowClamp(Over { queue, .. }) => raise(queue, rate),
+        Spec::AckPacing(Over { queue, .. }) => raise(queue, rate),
+        Spec::Policer(Over { queue, .. }) => raise(queue, rate),
+        _ => {}
     }
 }
 

@@ -10,7 +10,7 @@
 //! of arrival in `Meta::arrived`.
 
 mod acks;
-mod autorate;
+pub(crate) mod autorate;
 mod classes;
 mod down;
 mod form;
