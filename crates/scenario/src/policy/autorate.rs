@@ -92,11 +92,13 @@ pub(super) fn read(root: &Table<'_>, line: &Line, place: Position, up: &Shaper, 
     }
     let (least, most): (Option<Ratio>, Option<Ratio>) = (table.get("min_shaper_rate"), table.get("max_shaper_rate"));
     let (least, most) = (least?, most?);
-    let rates = |shaper: &Shaper, best: BitRate| {
-        // A share that leaves nothing: the least rate of a controller.
-        let some = |rate: Option<BitRate>| rate.unwrap_or(BitRate::from_kbit_per_s(1));
-        let (min, max) = (some(least.of_rate(shaper.rate)), some(most.of_rate(best)));
-        Rates { min, base: shaper.rate, max, largest: shaper.layer.on_wire(shaper.largest) }
+    // A controller has whole kbit/s, and at least one.
+    let whole = |rate: Option<BitRate>| BitRate::from_kbit_per_s(rate.map_or(1, |rate| rate.as_bps() / 1000).max(1));
+    let rates = |shaper: &Shaper, best: BitRate| Rates {
+        min: whole(least.of_rate(shaper.rate)),
+        base: whole(Some(shaper.rate)),
+        max: whole(most.of_rate(best)),
+        largest: shaper.layer.on_wire(shaper.largest),
     };
     let config = Config {
         pings: pings(table)?,

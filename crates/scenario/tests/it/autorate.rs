@@ -5,7 +5,7 @@ use lastmile_queueing::autorate::Config;
 use lastmile_queueing::spec::Spec;
 use lastmile_scenario::Scenario;
 use lastmile_scenario::policy::{Line, LineOf, Policy};
-use lastmile_units::{BitRate, Duration};
+use lastmile_units::{BitRate, Duration, Instant};
 
 const MBIT: fn(u64) -> BitRate = BitRate::from_mbit_per_s;
 
@@ -124,4 +124,39 @@ fn values_that_contradict_are_refused_with_their_key() {
         let refused = with(keys);
         assert!(refused.contains(message), "{keys}: {refused}");
     }
+}
+
+/// Mbit/s of the download and the mean queueing delay of the line in the second half of each third of
+/// `scenarios/rate-halves.toml`.
+fn thirds(policy: &str) -> [(f64, f64); 3] {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/rate-halves.toml");
+    let scenario =
+        Scenario::load(&path, &[format!("access.policy={policy}")]).unwrap_or_else(|report| panic!("{report}"));
+    let mut network = scenario.network();
+    network.record.cuts = [10, 30, 50].map(|second| Instant::ZERO + Duration::from_s(second)).to_vec();
+    let outcome = lastmile_sim::run(&network).expect("valid");
+    assert!(outcome.conservation.holds());
+    let down = scenario.access().expect("an access line").down_link;
+    let at = |second: u64| {
+        let at = Instant::ZERO + Duration::from_s(second);
+        outcome.snapshots.iter().find(|snapshot| snapshot.at == at).expect("a snapshot")
+    };
+    [10, 30, 50].map(|from| {
+        let (first, last) = (at(from), at(from + 10));
+        let bits = (last.bytes_delivered[0] - first.bytes_delivered[0]) as f64 * 8.0;
+        (bits / 10e6, last.queue_delay[down].mean_s().expect("packets"))
+    })
+}
+
+/// What users of cake-autorate report: where the rate halves, the throughput follows and the delay stays near the
+/// threshold (30 ms each way of a half round trip); where it is back, so is the throughput. CAKE at the mean rate of the
+/// line leaves a third of the better rate unused.
+#[test]
+fn the_rate_follows_a_line_that_halves() {
+    let [before, halved, after] = thirds("cake-autorate");
+    let steady = thirds("cake");
+    assert!(before.0 > 34.0 && after.0 > 34.0, "{before:?} {after:?} of 40 Mbit/s");
+    assert!((17.0..19.4).contains(&halved.0), "{halved:?} of 20 Mbit/s");
+    assert!([before, halved, after].iter().all(|(_, delay)| *delay < 0.06), "{before:?} {halved:?} {after:?}");
+    assert!(steady[0].0 < 28.0 && steady[2].0 < 28.0, "{steady:?}");
 }

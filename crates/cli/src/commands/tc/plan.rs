@@ -30,6 +30,13 @@ impl Plan {
     pub(super) fn configuration(&self, header: Device) -> Configuration {
         let Policy { name, about, line, rate, up, down, ack, autorate, largest, .. } = &self.policy;
         let (up, mut left_out) = nearest(up, &line.up_layer);
+        if autorate.is_some() {
+            left_out.push(
+                "[autorate]: rates stay at the base; the script cake-autorate moves them, beside this set-up with \
+                 dl_if=$IFB, ul_if=$DEV and the values above"
+                    .to_owned(),
+            );
+        }
         if *rate >= line.up && !matches!(up, Spec::Cake(_)) {
             left_out.push(burst(&self.policy));
         }
@@ -53,20 +60,16 @@ impl Plan {
     }
 }
 
-/// The values of cake-autorate's config file for this policy, which the script needs beside the kernel's queues.
-fn cake_autorate(controller: &autorate::Config) -> Vec<String> {
+/// The values of cake-autorate's config file for this policy.
+fn cake_autorate(controller: &autorate::Config) -> impl Iterator<Item = String> {
     let kbit = |rate: BitRate| rate.as_bps() / 1000;
-    let values = ["dl", "ul"].into_iter().zip(controller.rates).map(|(direction, Rates { min, base, max, .. })| {
+    ["dl", "ul"].into_iter().zip(controller.rates).map(move |(direction, Rates { min, base, max, .. })| {
+        let (min, base, max) = (kbit(min), kbit(base), kbit(max));
         format!(
-            "min_{direction}_shaper_rate_kbps={} base_{direction}_shaper_rate_kbps={} max_{direction}_shaper_rate_kbps={}",
-            kbit(min),
-            kbit(base),
-            kbit(max)
+            "For cake-autorate: min_{direction}_shaper_rate_kbps={min} base_{direction}_shaper_rate_kbps={base} \
+             max_{direction}_shaper_rate_kbps={max}"
         )
-    });
-    let what = "these commands set the base rates; the script cake-autorate moves them, run beside with dl_if=$IFB \
-                ul_if=$DEV and";
-    std::iter::once(what.to_owned()).chain(values).collect()
+    })
 }
 
 /// A remark on a policy at the full rate of the line: bursts then queue in the modem, because it is
