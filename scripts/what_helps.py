@@ -5,6 +5,7 @@ r"""What helps on which line: each built-in policy on each line of the library, 
     scripts/what_helps.py LASTMILE --live          as root: six of the lines with real packets, into the same file
     scripts/what_helps.py LASTMILE --lines gpon,lte    only lines whose names contain one of these; the others keep
                                                        their results
+    scripts/what_helps.py LASTMILE --policies cake     only these policies; the others keep their results
     scripts/what_helps.py LASTMILE --jobs 4        four simulations at a time
 
 LASTMILE is the program. `scripts/tables.py` prints the tables of docs/studies/what-helps.md from the result file.
@@ -183,18 +184,22 @@ def used():
     return spent.ru_utime + spent.ru_stime
 
 
-def put(rows, new, keys, order):
-    """The rows with the new ones in place of those that have their keys, in the order of the library."""
+def put(rows, new, keys, order, names):
+    """The rows with the new ones in place of those that have their keys, in the order of the library, of the homes and
+    of the policies."""
     key = lambda row: tuple(row[name] for name in keys)  # noqa: E731
     replaced = {key(row) for row in new}
-    kept = [row for row in rows if key(row) not in replaced and row["line"] in order]
-    return sorted(kept + new, key=lambda row: order[row["line"]])
+    kept = [row for row in rows if key(row) not in replaced and row["line"] in order and row["policy"] in names]
+    homes = list(HOMES)
+    position = lambda row: (order[row["line"]], homes.index(row.get("home", homes[0])), names.index(row["policy"]))  # noqa: E731
+    return sorted(kept + new, key=position)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("lastmile", metavar="LASTMILE")
     parser.add_argument("--lines", default="", help="only lines whose names contain one of these")
+    parser.add_argument("--policies", default="", help="only these, with commas between")
     parser.add_argument("--live", action="store_true", help="real packets in place of simulations; as root")
     parser.add_argument("--jobs", type=int, default=1, help="simulations at a time")
     parser.add_argument("--note", default="", help="the build and the other work of the machine")
@@ -204,29 +209,30 @@ def main():
     library = json.loads(ran(options.lastmile, "new", "--list", "--json"))
     order = {line["name"]: number for number, line in enumerate(library["lines"])}
     lines = [line for line in library["lines"] if any(part in line["name"] for part in options.lines.split(","))]
+    names = policies(options.lastmile)
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         folder = pathlib.Path(folder)
         if options.live:
             for line in (line["name"] for line in lines if line["name"] in LIVE):
                 rows = rounded([live(options.lastmile, folder, line, policy) for policy in LIVE_POLICIES])
-                found["live"] = put(found["live"], rows, ("line", "policy"), order)
+                found["live"] = put(found["live"], rows, ("line", "policy"), order, names)
                 print(f"{line}, live", file=sys.stderr)
                 write(found)
         else:
-            names = policies(options.lastmile)
+            asked = options.policies.split(",") if options.policies else names
             pairs = [
                 (line, home)
                 for line in lines
                 for number, home in enumerate(HOMES)
                 if number == 0 or line["name"].startswith(SECOND)
             ]
-            futures = [pool.submit(compared, options.lastmile, folder, line, home, names) for line, home in pairs]
+            futures = [pool.submit(compared, options.lastmile, folder, line, home, asked) for line, home in pairs]
             for future in concurrent.futures.as_completed(futures):
                 rows = rounded(future.result())
-                found["rows"] = put(found["rows"], rows, ("line", "home", "policy"), order)
+                found["rows"] = put(found["rows"], rows, ("line", "home", "policy"), order, names)
                 print(f"{used():.0f} s of processor time: {rows[0]['line']} {rows[0]['home']}", file=sys.stderr)
                 write(found)
-            if not options.lines:
+            if not options.lines and not options.policies:
                 found["seconds"] = round(used())
                 write(found)
 

@@ -19,8 +19,15 @@ pub fn check(input: &[u8]) {
     if let Ok(Policy { line, .. }) = own {
         // The reversed line: the policy's rates may exceed it, which must be reported and must not
         // panic.
-        let Line { up, down, up_layer, down_layer } = line;
-        let turned = Line { up: down, down: up, up_layer: down_layer, down_layer: up_layer };
+        let Line { up, down, up_layer, down_layer, up_best, down_best } = line;
+        let turned = Line {
+            up: down,
+            down: up,
+            up_layer: down_layer,
+            down_layer: up_layer,
+            up_best: down_best,
+            down_best: up_best,
+        };
         match Policy::parse("fuzz.toml", text, Some(turned)) {
             Ok(policy) => check_accepted(&policy),
             Err(report) => check_refused(&report),

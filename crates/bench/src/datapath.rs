@@ -156,7 +156,7 @@ pub(crate) fn ready_policy(name: &str, rate: BitRate) -> [(Spec, LinkLayer); 2] 
 }
 
 fn middlebox(name: &str, text: &str, rate: BitRate, layer: LinkLayer) -> [(Spec, LinkLayer); 2] {
-    let line = Line { up: rate, down: rate, up_layer: layer, down_layer: layer };
+    let line = Line::steady(rate, rate, layer, layer);
     let policy = Policy::parse(name, text, Some(line)).expect("a sound policy");
     let (up, down) = policy.of_middlebox();
     [(up, policy.line.up_layer), (down, policy.line.down_layer)]

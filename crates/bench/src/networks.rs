@@ -63,6 +63,7 @@ impl Dumbbell {
             record: Record::default(),
             lines: Vec::new(),
             atm: None,
+            autorates: Vec::new(),
         }
     }
 }

@@ -30,6 +30,9 @@ impl<'s> Path<'s> {
         };
         let path = Self { network, ends: [client, server], up: way(client, server)?, down: way(server, client)? };
         path.refuse_cells(scenario)?;
+        if !network.autorates.is_empty() {
+            return Err(Error::Autorate { scenario: scenario.name().to_owned() });
+        }
         Ok(path)
     }
 
@@ -73,6 +76,7 @@ impl<'s> Path<'s> {
             links: links.iter().map(|link| self.network.links[*link].clone()).collect(),
             traffic: Vec::new(),
             atm: None,
+            autorates: Vec::new(),
             ..self.network.clone()
         }
     }

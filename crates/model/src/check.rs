@@ -3,7 +3,7 @@
 use lastmile_units::{ByteCount, Duration, WireBytes};
 
 use crate::BuildError;
-use crate::{Backup, Conference, FileSizes, Network, Source, Traffic, Video};
+use crate::{Autorate, Backup, Conference, FileSizes, Network, Source, Traffic, Video};
 
 const LARGEST_DATAGRAM: u64 = 65_535;
 /// The shortest mean time between writes.
@@ -54,7 +54,21 @@ impl Network {
             source(traffic)?;
             names(traffic)?;
         }
+        for Autorate { controller, shapers, from, reflector } in &self.autorates {
+            controller.check().map_err(BuildError::Autorate)?;
+            node("traffic", Autorate::PINGS, *from)?;
+            node("traffic", Autorate::PINGS, *reflector)?;
+            if from == reflector {
+                let node = self.nodes[*from].name.clone();
+                return Err(BuildError::SameEnds { traffic: Autorate::PINGS.to_owned(), node });
+            }
+            if let Some(link) = shapers.iter().find(|link| **link >= self.links.len()) {
+                return Err(BuildError::NoShaper { link: format!("number {link}") });
+            }
+        }
+        let pings: u64 = self.autorates.iter().map(|autorate| u64::from(autorate.flows())).sum();
         let flows: u64 = self.traffic.iter().map(|traffic| u64::from(traffic.count) * flows_of(&traffic.source)).sum();
+        let flows = flows + pings;
         if flows > Self::FLOW_LIMIT {
             return Err(BuildError::TooManyFlows { count: flows, limit: Self::FLOW_LIMIT });
         }

@@ -6,7 +6,7 @@
 //! any of these ports. Connections with a given port of the far end have distinct ports for the
 //! first 10 000 of them.
 //!
-//! Flow numbers begin with those of the traffic list. The flows of replays follow, with the
+//! Flow numbers begin with those of the traffic list. The pings of controllers follow, then the flows of replays, with the
 //! addresses of their capture, then connections opened during the run, in turn for each traffic that opens such, or
 //! for each of its users ([`number_of`], [`Traffic::opening_members`]).
 
@@ -14,7 +14,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use lastmile_packet::{FlowAddresses, FlowDirectory, FlowId, IpAddresses};
 
-use crate::{EndName, Network, NodeIndex, OpenedBy, Source, Traffic};
+use crate::{Autorate, EndName, Network, NodeIndex, OpenedBy, Source, Traffic};
 
 /// Connections for each port of a far end.
 const PORTS: u32 = 10_000;
@@ -25,7 +25,7 @@ pub struct Directory {
     traffic: Vec<Entry>,
     /// The number of the first connection of each traffic.
     first: Vec<u32>,
-    /// The number of connections in the traffic list.
+    /// The number of connections in the traffic list, and of pings.
     declared: u32,
     /// The flows of replays, with the addresses of their captures.
     replayed: Vec<FlowAddresses>,
@@ -70,6 +70,11 @@ impl Directory {
             directory.first.push(connections);
             directory.traffic.push(Entry::of(traffic));
             connections = connections.saturating_add(traffic.count);
+        }
+        for autorate in &network.autorates {
+            directory.first.push(connections);
+            directory.traffic.push(Entry::of_pings(autorate));
+            connections = connections.saturating_add(autorate.flows());
         }
         directory.declared = connections;
         directory
@@ -128,6 +133,11 @@ impl Entry {
             to: end(&traffic.names.to, traffic.to),
             opened_by: traffic.opened_by(),
         }
+    }
+
+    fn of_pings(autorate: &Autorate) -> Self {
+        let end = |node| (default(node, false), EndName::default());
+        Self { from: end(autorate.from), to: end(autorate.reflector), opened_by: OpenedBy::Sender }
     }
 
     /// The addresses of the data of connection `connection` of the network, the `number`-th of its
@@ -199,6 +209,7 @@ mod tests {
             record: Record::default(),
             lines: Vec::new(),
             atm: None,
+            autorates: Vec::new(),
         })
     }
 

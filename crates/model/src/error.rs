@@ -1,5 +1,7 @@
 //! Errors of a network that cannot be simulated.
 
+use lastmile_queueing::autorate;
+
 /// Why a network cannot be simulated. The scenario crate reports most of these earlier, with file
 /// and line.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +44,15 @@ pub enum BuildError {
         link: String,
         /// The node.
         node: String,
+    },
+    /// A controller of shapers that cannot work.
+    #[error("autorate: {0}")]
+    Autorate(#[source] autorate::ConfigError),
+    /// A controller of a queue that has no shaper.
+    #[error("autorate: the queue of link {link} has no shaper whose rate can change")]
+    NoShaper {
+        /// The link.
+        link: String,
     },
     /// More flows than numbers.
     #[error("{count} flows: at most {limit} can be simulated")]

@@ -9,6 +9,7 @@
 //! | `network.rs`, `node.rs` | links, access lines, nodes |
 //! | `traffic.rs` | sources, addresses of their ends, receiving applications |
 //! | `applications.rs` | web pages, videos, conferences, games, swarms |
+//! | `autorate.rs` | controllers of shapers |
 //! | `atm.rs` | virtual channels and edge devices on links that carry cells |
 //! | `check.rs`, `error.rs` | conditions that a network must meet to run |
 //! | `directory.rs` | addresses, ports and first payload bytes of flows |
@@ -18,6 +19,7 @@
 
 mod applications;
 mod atm;
+mod autorate;
 mod check;
 mod directory;
 mod error;
@@ -34,6 +36,7 @@ pub use applications::{
     Audio, Backup, Conference, Datagrams, FileSizes, Game, Http, Rates, Rule, Spread, Swarm, Video, Web,
 };
 pub use atm::{AckHold, Atm, Circuit, Edge, MeterScope};
+pub use autorate::Autorate;
 pub use directory::{Directory, number_of};
 pub use error::BuildError;
 pub use ip::IpFields;

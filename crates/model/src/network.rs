@@ -6,6 +6,7 @@ use lastmile_queueing::spec::Spec as QueueSpec;
 use lastmile_units::{Duration, Instant};
 
 use crate::atm::Atm;
+use crate::autorate::Autorate;
 use crate::node::{Node, NodeIndex};
 use crate::traffic::Traffic;
 
@@ -32,6 +33,8 @@ pub struct Network {
     pub lines: Vec<AccessLine>,
     /// The links that carry cells, if any.
     pub atm: Option<Atm>,
+    /// The controllers that move rates of shapers.
+    pub autorates: Vec<Autorate>,
 }
 
 /// An access line of a network: its two links.

@@ -276,6 +276,12 @@ pub enum Source {
 }
 
 impl Source {
+    /// True if packets also travel from its receiver to its sender.
+    #[must_use]
+    pub fn is_answered(&self) -> bool {
+        !matches!(self, Self::Poisson { .. } | Self::OnOff { .. } | Self::Constant { .. } | Self::Replay(_))
+    }
+
     /// The transport of an application that requests data over connections of its own: web pages, videos, backups.
     #[must_use]
     pub fn transport(&self) -> Option<&Transport> {

@@ -3,7 +3,7 @@
 //! packet disappears unreported.
 
 use lastmile_packet::Packet;
-use lastmile_units::{ByteCount, Instant, PacketCount};
+use lastmile_units::{BitRate, ByteCount, Instant, PacketCount};
 
 /// A queue, scheduler, shaper or regulator; all compose into a tree.
 ///
@@ -72,6 +72,15 @@ pub trait Discipline<P: Packet> {
         0
     }
 
+    /// Changes the rate of the shaper at `now`: of a token bucket filter, a drain without a law, a CAKE with a
+    /// bandwidth, or of one below a discipline that only forwards. Bytes that have departed are charged at the rates
+    /// of their time, and unpaid ones are paid at the new rate.
+    ///
+    /// False: this discipline has no such shaper, and nothing has changed. `next_ready` may change.
+    fn set_rate(&mut self, _now: Instant, _rate: BitRate) -> bool {
+        false
+    }
+
     /// Packets and bytes in the queue.
     #[must_use]
     fn backlog(&self) -> Backlog;
@@ -101,6 +110,10 @@ macro_rules! answers_of_below {
     ($self:ident => $below:expr) => {
         fn next_ready(&$self, now: Instant) -> Option<Instant> {
             $below.next_ready(now)
+        }
+
+        fn set_rate(&mut $self, now: Instant, rate: lastmile_units::BitRate) -> bool {
+            $below.set_rate(now, rate)
         }
 
         fn level_ready(&$self, now: Instant) -> Option<usize> {

@@ -12,7 +12,7 @@
 //! Cost: one branch a packet; the earlier queue is freed once it is empty.
 
 use lastmile_packet::Packet;
-use lastmile_units::Instant;
+use lastmile_units::{BitRate, Instant};
 
 use crate::discipline::Counter;
 use crate::{Backlog, Discipline, DropSink, Node};
@@ -87,6 +87,14 @@ impl<P: Packet> Discipline<P> for Handover<P> {
 
     fn level_sent(&self) -> usize {
         self.sent
+    }
+
+    /// Each queue keeps to its own rate until now, and both to the new one.
+    fn set_rate(&mut self, now: Instant, rate: BitRate) -> bool {
+        if let Some(earlier) = &mut self.earlier {
+            earlier.set_rate(now, rate);
+        }
+        self.next.set_rate(now, rate)
     }
 
     fn backlog(&self) -> Backlog {

@@ -6,6 +6,7 @@
 
 pub mod ack;
 pub mod aqm;
+pub mod autorate;
 pub mod cake;
 pub mod catalogue;
 pub mod classify;

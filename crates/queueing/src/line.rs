@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use lastmile_linklayer::{Framing, Interleave, LinkLayer, WireMeter, aal5};
 use lastmile_packet::{FlowDirectory, Packet};
-use lastmile_units::{ByteCount, CellCount, Duration, Instant, PacketCount, Ratio, WireBytes};
+use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant, PacketCount, Ratio, WireBytes};
 
 use crate::compress::Codec;
 use crate::random::Stream;
@@ -226,6 +226,20 @@ impl<P: Packet> Line<P> {
         // most urgent ones.
         self.partly_sent.iter_mut().for_each(|begun| begun.level = 0);
         self.meter = WireMeter::new(link_layer);
+    }
+
+    /// Changes the rate of the queue's shaper at `now` ([`Discipline::set_rate`]). What was due earlier departs at the
+    /// rate so far. False: the queue has no shaper, and nothing has changed.
+    pub fn set_rate(&mut self, now: Instant, rate: BitRate, observer: &mut impl TransmissionSink<P>) -> bool {
+        if self.due.is_some_and(|due| due < now) {
+            self.transmit(Instant::from_ps(now.as_ps() - 1), observer);
+        }
+        let changed = self.queue.set_rate(now, rate);
+        if changed && !self.continues(now) {
+            self.reschedule(now);
+            self.transmit(now, observer);
+        }
+        changed
     }
 
     /// The queue in front of the transmitter.

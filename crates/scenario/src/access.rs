@@ -1,7 +1,7 @@
 //! `[access]`: client - CPE - line - DSLAM - gateway - server.
 
 use lastmile_linklayer::preset;
-use lastmile_model::{AccessLine, Hop, Link, NodeIndex};
+use lastmile_model::{AccessLine, Autorate, Hop, Link, NodeIndex};
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::line::Config;
 use lastmile_queueing::spec::Spec;
@@ -11,7 +11,7 @@ use crate::delay::MAX_DELAY;
 use crate::diagnostics::Place;
 use crate::impairments;
 use crate::line::{self, Defaults};
-use crate::policy::{self, Policy, Position};
+use crate::policy::{self, Policy, Position, autorate};
 use crate::queue::{self, Wire};
 use crate::reader::{Table, Unopened};
 use crate::schema::{Key, Kind, Section};
@@ -233,7 +233,7 @@ pub(crate) fn read<'d>(
     table: &Table<'d>,
     nodes: &Nodes,
     topology: &mut Topology<'d>,
-) -> Option<(Access, Vec<AccessLine>)> {
+) -> Option<(Access, Vec<AccessLine>, Vec<Autorate>)> {
     let mut shared = Defaults::default();
     shared.line.link_layer = line::shared_layer(table, preset::IP.link);
     shared.mtu = line::mtu(table);
@@ -267,7 +267,7 @@ pub(crate) fn read<'d>(
     add(topology, &aggregation, "gateway-dslam", gateway, dslam);
     let count = nodes.lines.len();
     let per_line = 4 + middlebox.links();
-    let mut lines = Vec::new();
+    let (mut lines, mut autorates) = (Vec::new(), Vec::new());
     for (number, &(client, cpe)) in nodes.lines.iter().enumerate() {
         let line = u64::try_from(number).unwrap_or(u64::MAX);
         let (down, up) = (of_line(table, "down", &down, &shared, line)?, of_line(table, "up", &up, &shared, line)?);
@@ -287,12 +287,17 @@ pub(crate) fn read<'d>(
             add(&hop_of(&up, queue), "middlebox-up", before, cpe);
         }
         let first = 2 + per_line * number;
+        if let Some(controller) = policy.as_ref().and_then(|policy| policy.autorate.clone()) {
+            // Behind the four links of the line stand those of the middlebox, which has both.
+            let shapers = [first + 4, first + 5];
+            autorates.push(Autorate { controller, shapers, from: behind, reflector: server });
+        }
         lines.push(AccessLine { name: named("line"), down: first, up: first + 3 });
     }
     add(topology, &aggregation, "dslam-gateway", dslam, gateway);
     add(topology, &backbone, "gateway-server", gateway, server);
     let client = nodes.lines.first().map(|(client, _)| *client)?;
-    Some((Access { down, up, policy, down_link: 2, up_link: 5, client, server }, lines))
+    Some((Access { down, up, policy, down_link: 2, up_link: 5, client, server }, lines, autorates))
 }
 
 /// `hop` as the access line of this number has it: a generated trace is its own.
@@ -316,7 +321,12 @@ impl Middlebox {
     fn of(policy: Option<&Policy>) -> Self {
         let Some(policy) = policy else { return Self::default() };
         let before = policy.place == Position::Middlebox;
-        Self { down: policy.down.as_ref().map(|down| down.queue.clone()), up: before.then(|| policy.up.clone()) }
+        let largest = |queue: &Spec, direction: usize| match &policy.autorate {
+            Some(controller) => autorate::at_most(queue, controller.rates[direction].max),
+            None => queue.clone(),
+        };
+        let down = policy.down.as_ref().map(|down| largest(&down.queue, 0));
+        Self { down, up: before.then(|| largest(&policy.up, 1)) }
     }
 
     /// The number of its links towards the CPE.
@@ -351,6 +361,8 @@ fn policy(table: &Table<'_>, down: Option<&Hop>, up: Option<&Hop>) -> Option<Opt
         down: provider::rate(down)?,
         up_layer: up.line.link_layer,
         down_layer: down.line.link_layer,
+        up_best: provider::best_rate(up)?,
+        down_best: provider::best_rate(down)?,
     };
     match Policy::load_from(table.files(), &name, table.directory().as_deref(), Some(line)) {
         Ok(policy) => {

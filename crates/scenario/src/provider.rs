@@ -6,6 +6,7 @@
 
 use lastmile_model::Hop;
 use lastmile_queueing::Match;
+use lastmile_queueing::line::trace::Trace;
 use lastmile_queueing::meter;
 use lastmile_queueing::meter::policer::{Action, Rule};
 use lastmile_queueing::spec::{Over, Spec};
@@ -15,6 +16,12 @@ use lastmile_units::BitRate;
 pub(crate) fn rate(hop: &Hop) -> Option<BitRate> {
     let line = hop.line.rate?;
     Some(limit(&hop.queue).map_or(line, |limit| limit.min(line)))
+}
+
+/// The best rate of the line over time, within that of the provider's shaper or policer.
+pub(crate) fn best_rate(hop: &Hop) -> Option<BitRate> {
+    let best = hop.line.trace.as_ref().and_then(Trace::peak_rate).or(hop.line.rate)?;
+    Some(limit(&hop.queue).map_or(best, |limit| limit.min(best)))
 }
 
 /// The rate of a shaper or policer of all packets.

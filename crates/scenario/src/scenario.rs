@@ -338,7 +338,10 @@ pub(crate) fn read_root(root: &Table<'_>, file: &str) -> Option<Scenario> {
         ends = Some(nodes.ends());
         access::read(&table, &nodes, &mut topology)
     });
-    let (access, lines) = access.unzip();
+    let (access, lines, autorates) = match access {
+        Some((access, lines, autorates)) => (Some(access), lines, autorates),
+        None => (None, Vec::new(), Vec::new()),
+    };
     let settings = atm::Settings::read(root);
     topology.read(root, &settings);
     if !root.has("access") && !root.has("link") {
@@ -372,8 +375,9 @@ pub(crate) fn read_root(root: &Table<'_>, file: &str) -> Option<Scenario> {
         seed: seed?,
         start_jitter: start_jitter?,
         record,
-        lines: lines.unwrap_or_default(),
+        lines,
         atm: cells,
+        autorates,
     };
     // A network with errors may lack values from which needs are counted.
     let needs = if topology_is_complete { memory::needs(&network, &recorded, &tables) } else { Vec::new() };

@@ -108,6 +108,16 @@ impl Serialiser {
         self.remainder = 0;
     }
 
+    /// Changes the rate during a transmission that would have taken `left` more at the rate so far. Returns the time
+    /// that its unsent bits take at `rate`. No bit is lost or sent twice: the remainder is carried.
+    pub fn change_rate(&mut self, rate: BitRate, left: Duration) -> Duration {
+        let bits = u128::from(left.as_ps()) * u128::from(self.rate.as_bps()) + u128::from(self.remainder);
+        let bps = u128::from(rate.as_bps());
+        *self = Self::new(rate);
+        self.remainder = u64::try_from(bits % bps).expect("below the rate");
+        Duration::from_ps(u64::try_from(bits / bps).unwrap_or(u64::MAX))
+    }
+
     /// The transmission time of `bytes`, sent back to back with the bytes before.
     #[inline]
     pub fn advance(&mut self, bytes: WireBytes) -> Duration {

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use clap::{Args, Subcommand};
 use lastmile_queueing::ack::clamp::{Growth, Target};
+use lastmile_queueing::autorate::{self, Rates};
 use lastmile_queueing::meter::drain::Law;
 use lastmile_scenario::Policy;
 use lastmile_scenario::file::{self, Reading};
@@ -145,7 +146,7 @@ fn example() -> Result<Line> {
 
 fn line(up: BitRate, down: BitRate, link: &str) -> Result<Line> {
     let layer = link_by_name(link)?;
-    Ok(Line { up, down, up_layer: layer, down_layer: layer })
+    Ok(Line::steady(up, down, layer, layer))
 }
 
 fn show(shown: &Shown, printer: &mut Printer) -> Result {
@@ -212,6 +213,7 @@ fn describe(policy: &Policy, is_example: bool) -> String {
         text.push_str(&describe_down(down));
     }
     text.push_str(&describe_regulated(&policy.regulated));
+    policy.autorate.iter().for_each(|controller| text.push_str(&describe_autorate(controller)));
     text
 }
 
@@ -260,6 +262,19 @@ fn describe_down(down: &Down) -> String {
         text.push('\n');
         text.push_str(&classes(&down.classes, &down.rules));
     }
+    text
+}
+
+/// The controller of the rates.
+fn describe_autorate(controller: &autorate::Config) -> String {
+    let mut text = String::new();
+    for (direction, Rates { min, base, max, .. }) in ["down", "up"].into_iter().zip(controller.rates) {
+        writeln!(text, "autorate {direction}: {min} to {max}, {base} without load").expect("a string takes all");
+    }
+    let (pings, thresholds) = (&controller.pings, &controller.thresholds);
+    let (count, interval, delay) = (pings.no_pingers, pings.reflector_ping_interval, thresholds.owd_delta_delay_thr);
+    writeln!(text, "pings: {count} reflectors, each every {interval}; a reply is delayed by more than {delay}")
+        .expect("a string takes all");
     text
 }
 

@@ -40,7 +40,7 @@ fn policy(up: BitRate, down: BitRate, acks: u32) -> Policy {
     let with_sad = text.replacen(own, &sad, 1).replace("kind = \"sfq\", perturb = \"10 s\"", "kind = \"fifo\"");
     assert!(with_sad.find(&sad) < with_sad.find("[[class]]"), "the first limit is that of the ACKs");
     let layer = LinkLayer::from_name("pppoa-vcmux").unwrap();
-    let line = Line { up, down, up_layer: layer, down_layer: layer };
+    let line = Line::steady(up, down, layer, layer);
     let policy =
         Policy::parse("six-classes-and-sad", &with_sad, Some(line)).unwrap_or_else(|report| panic!("{report}"));
     assert_eq!(policy.classes.len(), 6);

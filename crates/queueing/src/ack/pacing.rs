@@ -284,6 +284,10 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for AckPacing<P, D> {
         self.queue.dequeue_urgent(now, drops)
     }
 
+    fn set_rate(&mut self, now: Instant, rate: BitRate) -> bool {
+        self.queue.set_rate(now, rate)
+    }
+
     fn level_ready(&self, now: Instant) -> Option<usize> {
         let is_due = self.next_release().is_some_and(|due| due <= now);
         self.queue.level_ready(now).or_else(|| is_due.then_some(0))

@@ -36,6 +36,7 @@ mod config;
 mod isolation;
 mod shaper;
 mod shared;
+mod stats;
 mod tin;
 mod tins;
 
@@ -43,7 +44,7 @@ use std::sync::Arc;
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{FlowDirectory, Packet};
-use lastmile_units::{ByteCount, Instant, PacketCount};
+use lastmile_units::{BitRate, ByteCount, Instant, PacketCount};
 
 use crate::catalogue::{Built, Mechanism};
 use crate::classify::Packets;
@@ -178,6 +179,18 @@ impl<P: Packet> Discipline<P> for Cake<P> {
             }
         }
         None
+    }
+
+    /// Tins, quanta, the times of COBALT and a memory that is derived from the bandwidth follow, as in Linux. Packets
+    /// beyond a smaller memory are dropped at the next arrival.
+    fn set_rate(&mut self, now: Instant, rate: BitRate) -> bool {
+        let Some(shaper) = &mut self.shared.shaper else { return false };
+        shaper.set_rate(now, rate);
+        self.config.bandwidth = Some(rate);
+        self.memory = self.config.memory().as_u64();
+        let largest = self.shared.link_layer.on_wire(self.config.largest);
+        self.tins.iter_mut().for_each(|tin| tin.set_rate(now, rate, &self.config, largest));
+        true
     }
 
     fn next_ready(&self, now: Instant) -> Option<Instant> {

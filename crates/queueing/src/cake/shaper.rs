@@ -43,6 +43,16 @@ impl Shaper {
         }
     }
 
+    /// Changes the rate at `now`: charged bytes that the line has not carried yet take as long as they do at `rate`.
+    pub(super) fn set_rate(&mut self, now: Instant, rate: BitRate) {
+        let before = u128::from(self.rate.rate().as_bps());
+        let left = u128::from(self.failsafe.since(now).as_ps()) * before / u128::from(rate.as_bps());
+        let left = Duration::from_ps(u64::try_from(left).unwrap_or(u64::MAX));
+        self.failsafe = self.failsafe.min(now).saturating_add(left);
+        let left = self.rate.change_rate(rate, self.next.since(now));
+        self.next = self.next.min(now).saturating_add(left);
+    }
+
     /// Charges a packet.
     pub(super) fn charge(&mut self, now: Instant, wire: WireBytes, fate: Fate) {
         let earliest = Instant::from_ps(now.as_ps().saturating_sub(self.catch_up.as_ps()));

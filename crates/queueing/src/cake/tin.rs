@@ -13,11 +13,12 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use lastmile_packet::{Meta, Packet};
-use lastmile_units::{Instant, Serialiser, WireBytes};
+use lastmile_units::{BitRate, Instant, Serialiser, WireBytes};
 
 use super::cobalt::{Cobalt, Settings, Signal};
 use super::isolation::{HostLoad, Hosts, Isolation, mix};
 use super::shaper::Fate;
+use super::stats::Stats;
 use super::{Config, Ledger, Shared};
 use crate::ack::linked_fifo::{Handle, LinkedFifo};
 use crate::discipline::Counter;
@@ -82,21 +83,6 @@ impl<P> Flow<P> {
     }
 }
 
-/// Counters of a tin.
-#[derive(Clone, Copy, Debug, Default)]
-struct Stats {
-    sent_packets: u64,
-    sent_bytes: u64,
-    sent_wire_bytes: u64,
-    marked: u64,
-    dropped_aqm: u64,
-    dropped_head: u64,
-    dropped_ack_filtered: u64,
-    way_hits: u64,
-    way_misses: u64,
-    way_collisions: u64,
-}
-
 /// Service of a tin without a rate, by deficit round robin among the tins.
 #[derive(Clone, Copy, Debug)]
 struct Share {
@@ -149,18 +135,21 @@ pub(super) struct Tin<P> {
     stats: Stats,
 }
 
+/// The quantum of a tin of this rate: a 4096th of a second, from 300 to 1514 bytes.
+fn quantum(rate: BitRate) -> u32 {
+    u32::try_from((rate.as_bps() / 8 / 4096).clamp(300, 1514)).expect("at most 1514")
+}
+
 impl<P: Packet> Tin<P> {
     /// The tin of this number; `largest` is the largest packet on the wire.
     pub(super) fn new(config: &Config, number: usize, largest: WireBytes) -> Self {
         let rate = config.bandwidth.map(|bandwidth| config.diffserv.threshold_rate(number, bandwidth));
-        // A 4096th of a second at the rate, from 300 to 1514 bytes.
-        let quantum = rate.map_or(1514, |rate| (rate.as_bps() / 8 / 4096).clamp(300, 1514));
         Self {
             number: u32::try_from(number).expect("at most eight tins"),
             name: format!("tins.{}", config.diffserv.names()[number]),
             isolation: config.isolation,
             settings: Settings::new(config.rtt, rate, largest),
-            quantum: u32::try_from(quantum).expect("at most 1514"),
+            quantum: rate.map_or(1514, quantum),
             threshold: rate.map(Serialiser::new),
             next: Instant::ZERO,
             share: Share { weight: config.diffserv.weight(number), deficit: 0 },
@@ -170,6 +159,17 @@ impl<P: Packet> Tin<P> {
             load: HostLoad::default(),
             packets: 0,
             stats: Stats::default(),
+        }
+    }
+
+    /// Changes what follows from the bandwidth of the shaper.
+    pub(super) fn set_rate(&mut self, now: Instant, bandwidth: BitRate, config: &Config, largest: WireBytes) {
+        let rate = config.diffserv.threshold_rate(self.number as usize, bandwidth);
+        self.settings = Settings::new(config.rtt, Some(rate), largest);
+        self.quantum = quantum(rate);
+        if let Some(threshold) = &mut self.threshold {
+            let left = threshold.change_rate(rate, self.next.since(now));
+            self.next = self.next.min(now).saturating_add(left);
         }
     }
 
@@ -474,22 +474,8 @@ impl<P: Packet> Tin<P> {
         shared.ingress.then(|| self.charge(now, packet, Fate::Dropped, shared))
     }
 
+    /// Shows the counters.
     pub(super) fn show(&self, visit: &mut dyn FnMut(Counter<'_>)) {
-        let stats = &self.stats;
-        let counts = [
-            ("sent_packets", stats.sent_packets),
-            ("sent_bytes", stats.sent_bytes),
-            ("sent_wire_bytes", stats.sent_wire_bytes),
-            ("marked", stats.marked),
-            ("dropped_aqm", stats.dropped_aqm),
-            ("dropped_head", stats.dropped_head),
-            ("dropped_ack_filtered", stats.dropped_ack_filtered),
-            ("way_hits", stats.way_hits),
-            ("way_misses", stats.way_misses),
-            ("way_collisions", stats.way_collisions),
-        ];
-        for (name, value) in counts {
-            visit(Counter { path: &self.name, kind: "cake", name, value });
-        }
+        self.stats.show(&self.name, visit);
     }
 }

@@ -46,114 +46,22 @@
 //!
 //! Cost: a division a packet at arrival and one at departure, plus the cost of the queue below.
 
+mod config;
 mod idleness;
 
 use std::collections::VecDeque;
 
 use lastmile_linklayer::{LinkLayer, WireMeter};
 use lastmile_packet::Packet;
-use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, Ratio, Serialiser, WireBytes};
+use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, Serialiser, WireBytes};
 
+pub use self::config::{Config, DrainError, Law};
 use self::idleness::Idleness;
 use crate::catalogue::{Above, Built};
-use crate::classify::{MatchError, Packets};
+use crate::classify::Packets;
 use crate::discipline::Counter;
 use crate::spec::{Problem, Shaper, Site, Spec, shaper_over};
-use crate::{Backlog, Condition, Discipline, DropReason, DropSink, Environment, Match, Matcher as _, Node};
-
-/// Parameters of a shaper behind a line, or in front of one.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Config {
-    /// Rate of the line, on the wire.
-    pub line: BitRate,
-    /// Share of the line's rate that is passed while the far end has no standing queue.
-    pub share: Ratio,
-    /// Draining of the queue at the far end. `None`: no drains, only the margin, as in front of a
-    /// line.
-    pub drain: Option<Law>,
-    /// Urgent packets, which are charged but do not wait. For packets behind the line that have
-    /// been delayed enough.
-    pub urgent: Match,
-    /// The largest IP packet to expect.
-    pub largest: ByteCount,
-    /// Maximum lateness of a caller that does not cost rate, as [`super::tbf::Config::catch_up`].
-    pub catch_up: Duration,
-}
-
-/// Parameters of drains. The share of the shaper must then be below the whole.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Law {
-    /// Share of the line's rate that is passed during a drain: below the share of the shaper.
-    pub depth: Ratio,
-    /// Time without idle time after which a drain begins.
-    pub patience: Duration,
-    /// Maximum duration of a drain.
-    pub longest: Duration,
-}
-
-/// Shares or times with which the shaper would pass or drain nothing.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum DrainError {
-    /// Without a margin the line is not idle even when the far queue is empty, so a queue cannot be
-    /// detected.
-    #[error("a share of {0}; it must be below 100 %, so that the line is idle when its far end has no queue")]
-    NoMargin(Ratio),
-    /// A drain that passes no less than the shaper does otherwise.
-    #[error("a drain to {depth} that is not below the share of {share}")]
-    NoDrain {
-        /// The configured depth.
-        depth: Ratio,
-        /// The configured share.
-        share: Ratio,
-    },
-    /// A share of the rate that rounds to zero.
-    #[error("{share} of {line} is nothing")]
-    Nothing {
-        /// The configured share.
-        share: Ratio,
-        /// The rate of the line.
-        line: BitRate,
-    },
-    /// An invalid condition.
-    #[error(transparent)]
-    Match(#[from] MatchError),
-    /// A bucket without capacity, or a drain without duration.
-    #[error("a time of zero: patience and longest must be above zero")]
-    ZeroTime,
-}
-
-impl Config {
-    /// Checks shares and times.
-    ///
-    /// # Errors
-    /// A share or time with which the shaper would pass or drain nothing.
-    pub fn check(&self) -> Result<(), DrainError> {
-        self.urgent.check()?;
-        self.rate(self.share)?;
-        let Some(law) = self.drain else { return Ok(()) };
-        if self.share >= Ratio::ONE {
-            return Err(DrainError::NoMargin(self.share));
-        }
-        if law.depth >= self.share {
-            return Err(DrainError::NoDrain { depth: law.depth, share: self.share });
-        }
-        if self.required_idleness().of(law.patience.as_ps()) == 0 || law.longest.is_zero() {
-            return Err(DrainError::ZeroTime);
-        }
-        self.rate(law.depth).map(|_| ())
-    }
-
-    fn rate(&self, share: Ratio) -> Result<BitRate, DrainError> {
-        share.of_rate(self.line).ok_or(DrainError::Nothing { share, line: self.line })
-    }
-
-    /// The required share of idle time, below which the far end has a standing queue: half of the
-    /// margin.
-    fn required_idleness(&self) -> Ratio {
-        let margin = Ratio::ONE.as_parts_per_billion() - self.share.as_parts_per_billion();
-        Ratio::from_parts_per_billion(margin / 2).unwrap_or(Ratio::ZERO)
-    }
-}
+use crate::{Backlog, Condition, Discipline, DropReason, DropSink, Environment, Matcher as _, Node};
 
 /// A shaper that drains the queue at the far end of the line in front of it.
 #[derive(Debug)]
@@ -177,6 +85,8 @@ struct Express<P> {
     urgent: Condition,
     packets: VecDeque<P>,
     bytes: u64,
+    /// The largest packet on the wire.
+    largest: WireBytes,
     /// Maximum time by which urgent packets may run ahead of the rate: two of the largest packets.
     ahead: Duration,
     /// The time at which the first urgent packet may depart.
@@ -285,6 +195,7 @@ impl<P: Packet, D: Discipline<P>> Drain<P, D> {
     pub fn new(config: &Config, environment: &Environment, queue: D) -> Result<Self, DrainError> {
         config.check()?;
         let link_layer = &environment.link_layer;
+        let largest = link_layer.on_wire(config.largest);
         let far = match config.drain {
             Some(law) => Some(FarQueue {
                 idleness: Idleness::new(
@@ -309,7 +220,8 @@ impl<P: Packet, D: Discipline<P>> Drain<P, D> {
                 urgent: Condition::new(&config.urgent, environment),
                 packets: VecDeque::new(),
                 bytes: 0,
-                ahead: config.rate(config.share)?.time_for(link_layer.on_wire(config.largest)).saturating_mul(2),
+                largest,
+                ahead: config.rate(config.share)?.time_for(largest).saturating_mul(2),
                 due: None,
                 passed: 0,
                 passed_bytes: 0,
@@ -418,6 +330,20 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Drain<P, D> {
 
     fn dequeue_urgent(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
         self.take(now, drops, D::dequeue_urgent)
+    }
+
+    /// With a law the rate is that of the line, and does not change. A shaper below takes the rate as well.
+    fn set_rate(&mut self, now: Instant, rate: BitRate) -> bool {
+        if self.far_queue.is_some() {
+            return false;
+        }
+        let since = self.next_ready(now).map_or(now, |due| due.min(now));
+        let left = self.steady.change_rate(rate, self.busy_until.since(now));
+        self.busy_until = self.busy_until.min(now).saturating_add(left);
+        self.express.ahead = rate.time_for(self.express.largest).saturating_mul(2);
+        self.queue.set_rate(now, rate);
+        self.reschedule(now, since);
+        true
     }
 
     fn next_ready(&self, _now: Instant) -> Option<Instant> {

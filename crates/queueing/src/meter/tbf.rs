@@ -205,6 +205,18 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Tbf<P, D> {
         Some(head.packet)
     }
 
+    /// A peak rate stays, also below the new rate.
+    fn set_rate(&mut self, now: Instant, rate: BitRate) -> bool {
+        self.bucket.set_rate(now, rate);
+        if let Some(wire) = self.head.as_ref().filter(|head| head.ready > now).map(|head| head.wire)
+            && let Some(ready) = self.conforms_at(wire)
+            && let Some(head) = &mut self.head
+        {
+            head.ready = ready;
+        }
+        true
+    }
+
     fn next_ready(&self, now: Instant) -> Option<Instant> {
         match &self.head {
             Some(head) => Some(head.ready),

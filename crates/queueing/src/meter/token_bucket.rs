@@ -58,6 +58,12 @@ impl TokenBucket {
         self.at.checked_add(self.time_to_earn(missing)?)
     }
 
+    /// Earns tokens at `rate` from `now` on.
+    pub fn set_rate(&mut self, now: Instant, rate: BitRate) {
+        self.earn(now);
+        self.rate = rate;
+    }
+
     /// Takes the tokens for `size` at `now` if the packet conforms. True if it does.
     ///
     /// A `now` before that of an earlier call counts as equal to it.

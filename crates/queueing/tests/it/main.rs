@@ -14,6 +14,7 @@ mod managed;
 #[path = "../../../tcp/tests/it/notation.rs"]
 mod notation;
 mod policers;
+mod rates;
 mod regeneration;
 mod sender_view;
 mod sharing;

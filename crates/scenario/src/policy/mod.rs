@@ -10,6 +10,7 @@
 //! of arrival in `Meta::arrived`.
 
 mod acks;
+pub(crate) mod autorate;
 mod classes;
 mod down;
 mod form;

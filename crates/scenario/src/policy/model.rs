@@ -3,6 +3,7 @@
 use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::Match;
 use lastmile_queueing::ack::{clamp, pacing};
+use lastmile_queueing::autorate;
 use lastmile_queueing::meter::drain;
 use lastmile_queueing::spec::{Over, Spec};
 use lastmile_units::{BitRate, ByteCount, Duration, WireBytes};
@@ -20,6 +21,18 @@ pub struct Line {
     pub up_layer: LinkLayer,
     /// The cost of an IP packet downstream.
     pub down_layer: LinkLayer,
+    /// The best upstream rate: that of `up`, or on a line that changes the best of its trace.
+    pub up_best: BitRate,
+    /// The best downstream rate.
+    pub down_best: BitRate,
+}
+
+impl Line {
+    /// A line whose rates are always the same.
+    #[must_use]
+    pub const fn steady(up: BitRate, down: BitRate, up_layer: LinkLayer, down_layer: LinkLayer) -> Self {
+        Self { up, down, up_layer, down_layer, up_best: up, down_best: down }
+    }
 }
 
 /// The line for which a policy is read.
@@ -71,6 +84,8 @@ pub struct Policy {
     pub down: Option<Down>,
     /// The regulation of ACKs by `up` for the sake of the downstream.
     pub regulated: Regulated,
+    /// The controller that moves the rates of both directions' shapers.
+    pub autorate: Option<autorate::Config>,
     /// Warnings about it.
     pub warnings: Report,
 }
@@ -93,6 +108,8 @@ pub struct Down {
     pub kind: String,
     /// The largest rate that it lets through; `None` if it does not shape.
     pub rate: Option<BitRate>,
+    /// The largest IP packet to expect downstream.
+    pub largest: ByteCount,
     /// How it drains the queue at the far end.
     pub drain: Option<drain::Law>,
     /// The policer that packets pass on arrival.

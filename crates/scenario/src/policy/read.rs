@@ -4,6 +4,7 @@ use lastmile_linklayer::preset;
 use lastmile_queueing::spec::Spec;
 use lastmile_units::{BitRate, ByteCount, Ratio};
 
+use super::autorate::{self, Shaper};
 use super::classes::{Around, Sharing, kind_of_queue, scheduled, with_bandwidth};
 use super::form::{FORMS, Form};
 use super::model::{Line, LineOf, Policy, Position, Regulated};
@@ -29,6 +30,12 @@ pub(super) fn policy(root: &Table<'_>, file: &str, line: LineOf) -> Option<Polic
     };
     let up = upstream(root, line);
     let ((down, regulated), (around, place, Sharing { ack, classes, rules, kind, queue })) = (down?, up?);
+    let has_rates = !matches!(around.form, Form::None | Form::Priority | Form::Custom);
+    let shaper = Shaper { rate: around.rate, layer: around.layer, largest: around.largest, has_rates };
+    let autorate = autorate::read(root, &line, place, &shaper, down.as_ref());
+    if root.has("autorate") && autorate.is_none() {
+        return None;
+    }
     let up = regulated.over(queue);
     queue::checked_at(root, "down", &up, &line.up_layer)?;
     Some(Policy {
@@ -46,6 +53,7 @@ pub(super) fn policy(root: &Table<'_>, file: &str, line: LineOf) -> Option<Polic
         up,
         down,
         regulated,
+        autorate,
         warnings: Report::default(),
     })
 }
@@ -69,7 +77,7 @@ fn chosen_line(root: &Table<'_>, line: LineOf) -> Option<(Line, bool)> {
 fn own_line(table: &Table<'_>) -> Option<Line> {
     let layer = line::shared_layer(table, preset::IP.link);
     let (up, down): (Option<BitRate>, Option<BitRate>) = (table.get("up"), table.get("down"));
-    Some(Line { up: up?, down: down?, up_layer: layer, down_layer: layer })
+    Some(Line::steady(up?, down?, layer, layer))
 }
 
 /// The line with its direction, the place, and the classes of the upstream.

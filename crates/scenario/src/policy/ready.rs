@@ -1,7 +1,7 @@
 //! The built-in policies.
 
 /// The names of the built-in policies, from the simplest to the one that does most.
-pub const NAMES: [&str; 10] = [
+pub const NAMES: [&str; 11] = [
     "fifo",
     "ack-filter",
     "sad",
@@ -10,6 +10,7 @@ pub const NAMES: [&str; 10] = [
     "sad-cbq",
     "adsl-optimizer",
     "cake",
+    "cake-autorate",
     "fq-codel-sqm",
     "full-both-ways",
 ];
@@ -26,6 +27,7 @@ pub fn text(name: &str) -> Option<&'static str> {
         "sad-cbq" => include_str!("../../policies/sad-cbq.toml"),
         "adsl-optimizer" => include_str!("../../policies/adsl-optimizer.toml"),
         "cake" => include_str!("../../policies/cake.toml"),
+        "cake-autorate" => include_str!("../../policies/cake-autorate.toml"),
         "fq-codel-sqm" => include_str!("../../policies/fq-codel-sqm.toml"),
         "full-both-ways" => include_str!("../../policies/full-both-ways.toml"),
         _ => return None,

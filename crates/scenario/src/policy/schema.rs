@@ -1,8 +1,12 @@
 //! The keys of a policy file.
 
+mod autorate;
+
 use super::form::FORMS;
 use crate::line;
 use crate::schema::{Key, Kind, NUMBER, Section, names};
+
+pub(super) use autorate::AUTORATE;
 
 pub(super) static POLICY: Section = Section {
     heading: "Top level",
@@ -31,6 +35,12 @@ pub(super) static POLICY: Section = Section {
             "Which packets belong to which class. Every rule is asked, in order, and the last that matches decides.",
         ),
         Key::optional("down", Kind::Table("`[down]`"), "nothing", "A middlebox behind the downstream."),
+        Key::optional(
+            "autorate",
+            Kind::Table("`[autorate]`"),
+            "rates are constant",
+            "A controller that moves the rates of both directions with load and delay.",
+        ),
     ],
 };
 
@@ -336,4 +346,4 @@ pub(super) static CLAMP: Section = Section {
 
 /// All sections, in the order of the reference.
 pub(crate) const SECTIONS: &[&Section] =
-    &[&POLICY, &LINE, &SCHEDULER, &ACK, &CLASS, &RULE, &DOWN, &DRAIN, &POLICE, &PACE, &CLAMP];
+    &[&POLICY, &LINE, &SCHEDULER, &ACK, &CLASS, &RULE, &DOWN, &DRAIN, &POLICE, &PACE, &CLAMP, &AUTORATE];

@@ -30,10 +30,18 @@ scheduler = { kind = "none", queue = {} }
 down = { queue = {} }
 "#;
 
+/// With a controller of the rates.
+const AUTORATE: &str = r#"
+line = { up = "512 kbit/s", down = "2 Mbit/s" }
+scheduler = { kind = "none", place = "middlebox", share = "95 %" }
+down = { share = "90 %" }
+autorate = {}
+"#;
+
 #[test]
 fn every_documented_key_is_read() {
     let mut read = std::collections::BTreeSet::new();
-    for text in [EVERYTHING, QUEUES] {
+    for text in [EVERYTHING, QUEUES, AUTORATE] {
         let document = Document::parse(Source::new("p", text), &[]).unwrap_or_else(|report| panic!("{report}"));
         let reader = Reader::new(document);
         assert!(read::policy(&reader.root().open(&schema::POLICY), "p", LineOf::Policy).is_some());

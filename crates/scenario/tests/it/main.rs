@@ -2,6 +2,7 @@
 
 mod applications;
 mod atm;
+mod autorate;
 mod both_ways;
 mod build;
 mod build_queues;

@@ -23,7 +23,7 @@ fn every_ready_policy_stands_on_every_link_layer() {
             // The last two have no room for the ACKs of a full download.
             let rates = [(256, 512), (512, 2000), (768, 8000), (10_000, 100_000), (256, 16_000), (1_000, 200_000)];
             for (up, down) in rates.map(|(up, down)| (BitRate::from_kbit_per_s(up), BitRate::from_kbit_per_s(down))) {
-                let policy = ready(name, Some(Line { up, down, up_layer: preset.link, down_layer: preset.link }));
+                let policy = ready(name, Some(Line::steady(up, down, preset.link, preset.link)));
                 assert!(policy.up.build::<Meta>(&preset.link).is_ok(), "{name} over {}", preset.name);
                 assert!(policy.warnings.is_empty(), "{name} over {}: {}", preset.name, policy.warnings);
                 assert!(!policy.about.is_empty());
@@ -43,13 +43,13 @@ fn absurd_lines_have_a_policy_or_an_error() {
     for name in ready::NAMES {
         let layer = preset::IP.link;
         let one = BitRate::from_bps(1).unwrap();
-        let line = Line { up: one, down: one, up_layer: layer, down_layer: layer };
+        let line = Line::steady(one, one, layer, layer);
         if let Err(report) = Policy::load(name, None, Some(line)) {
             let words = ["less than a bit per second", "nothing is left of 1 bit/s"];
             assert!(words.iter().any(|words| report.to_string().contains(words)), "{name}: {report}");
         }
         let (up, down) = (BitRate::from_kbit_per_s(1_000), BitRate::from_kbit_per_s(10_000));
-        ready(name, Some(Line { up, down, up_layer: taken_off, down_layer: taken_off }));
+        ready(name, Some(Line::steady(up, down, taken_off, taken_off)));
     }
 }
 
@@ -57,7 +57,7 @@ fn absurd_lines_have_a_policy_or_an_error() {
 fn the_rate_of_the_acks_is_what_a_full_download_needs() {
     let layer = preset::BRIDGED_VCMUX_FCS.link;
     let (up, down) = (BitRate::from_kbit_per_s(512), BitRate::from_kbit_per_s(2000));
-    let policy = ready("ack-priority", Some(Line { up, down, up_layer: layer, down_layer: layer }));
+    let policy = ready("ack-priority", Some(Line::steady(up, down, layer, layer)));
     let ack = policy.ack.expect("an ACK class");
     assert_eq!((ack.packet.as_u64(), ack.ack.as_u64(), ack.needed), (1696, 106, Some(ack.rate)));
     assert_eq!(ack.rate.as_bps(), 83_334);
@@ -71,7 +71,7 @@ fn the_rate_of_the_acks_is_what_a_full_download_needs() {
 fn acks_that_need_more_than_the_line_leave_half_of_it() {
     let layer = preset::IP.link;
     let (up, down) = (BitRate::from_kbit_per_s(256), BitRate::from_kbit_per_s(16_000));
-    let policy = ready("ack-priority", Some(Line { up, down, up_layer: layer, down_layer: layer }));
+    let policy = ready("ack-priority", Some(Line::steady(up, down, layer, layer)));
     let ack = policy.ack.expect("an ACK class");
     assert_eq!((ack.rate.as_bps(), ack.needed.unwrap().as_bps()), (128_000, 284_445));
     assert_eq!(policy.classes[1].rate.unwrap().as_bps(), 128_000);
@@ -82,7 +82,7 @@ fn acks_that_need_more_than_the_line_leave_half_of_it() {
 fn a_policy_counts_with_packets_that_the_line_carries() {
     let layer = LinkLayer::from_name("pppoe-ptm").unwrap();
     let (up, down) = (BitRate::from_kbit_per_s(10_000), BitRate::from_kbit_per_s(50_000));
-    let policy = ready("ack-priority", Some(Line { up, down, up_layer: layer, down_layer: layer }));
+    let policy = ready("ack-priority", Some(Line::steady(up, down, layer, layer)));
     let packet = policy.ack.expect("an ACK class").packet;
     assert_eq!(packet, layer.on_wire(ByteCount::new(1492)));
     assert_ne!(packet, layer.on_wire(ByteCount::new(1500)));
@@ -212,7 +212,7 @@ fn limits_of_ready_policies_are_times() {
     for (up, bytes) in [(512, 16_000), (40_000, 1_250_000)] {
         let up = BitRate::from_kbit_per_s(up);
         let down = BitRate::from_kbit_per_s(100_000);
-        let line = Line { up, down, up_layer: layer, down_layer: layer };
+        let line = Line::steady(up, down, layer, layer);
         let limit = Limit::Wire(WireBytes::new(bytes));
         assert!(matches!(ready("fifo", Some(line)).up, Spec::Fifo(fifo::Config { limit: own, .. }) if own == limit));
         for name in ready::NAMES {
@@ -229,7 +229,7 @@ fn what_people_deploy_shapes_both_ways() {
     let layer = preset::IP.link;
     let (up, down) = (BitRate::from_kbit_per_s(512), BitRate::from_kbit_per_s(2000));
     for name in ["cake", "fq-codel-sqm"] {
-        let policy = ready(name, Some(Line { up, down, up_layer: layer, down_layer: layer }));
+        let policy = ready(name, Some(Line::steady(up, down, layer, layer)));
         let behind = policy.down.expect("a queue behind the downstream");
         assert_eq!((policy.place, policy.rate.as_bps()), (Position::Middlebox, 486_400), "{name}");
         assert_eq!(behind.rate.map(BitRate::as_bps), Some(1_800_000), "{name}");
@@ -468,7 +468,7 @@ fn urgent_packets_go_before_the_backlog_of_an_earlier_policy() {
 
     let mbit = BitRate::from_mbit_per_s;
     let layer = LinkLayer::from_name("pppoe-ptm").unwrap();
-    let line = Line { up: mbit(10), down: mbit(50), up_layer: layer, down_layer: layer };
+    let line = Line::steady(mbit(10), mbit(50), layer, layer);
     for name in ["full-both-ways", "adsl-optimizer"] {
         let policy = ready(name, Some(line));
         let down = policy.down.as_ref().map(|down| &down.queue);
@@ -502,7 +502,7 @@ fn the_backlog_of_a_policy_is_that_of_its_classes() {
     let layer = preset::BRIDGED_VCMUX_FCS.link;
     let (up, down) = (BitRate::from_kbit_per_s(512), BitRate::from_kbit_per_s(2000));
     for name in ready::NAMES {
-        let policy = ready(name, Some(Line { up, down, up_layer: layer, down_layer: layer }));
+        let policy = ready(name, Some(Line::steady(up, down, layer, layer)));
         let mut queue = policy.of_middlebox().0.build::<Meta>(&layer).unwrap();
         for _ in 0..20 {
             let packet = Meta { ip_len: 1000, ..Meta::default() };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lastmile_packet::{FlowId, SeqNumber};
 use lastmile_queueing::random::Stream;
 
-use super::{Client, Datagrams, Dialogue, Ping, Replay, Swarm, Totals, Transfer, Writer};
+use super::{Autorate, Client, Datagrams, Dialogue, Ping, Replay, Swarm, Totals, Transfer, Writer};
 use crate::network::flow::StateIndex;
 use lastmile_model::{Source, Traffic};
 
@@ -21,6 +21,7 @@ pub(crate) struct Hosts {
     pub(crate) dialogues: Vec<Dialogue>,
     pub(crate) swarms: Vec<Swarm>,
     pub(crate) replays: Vec<Replay>,
+    pub(crate) autorates: Vec<Autorate>,
 }
 
 /// A flow to add: its traffic with its index, and its numbers there and back.
@@ -97,7 +98,7 @@ impl Hosts {
             StateIndex::Swarm(index) => self.swarms[index as usize].totals.bytes,
             StateIndex::Dialogue(index) => self.dialogues[index as usize].counts().bytes_delivered,
             StateIndex::Replay(index) => self.replays[index as usize].counts.bytes_delivered,
-            StateIndex::Ping(_) | StateIndex::Opened(_) | StateIndex::Closed => 0,
+            StateIndex::Ping(_) | StateIndex::Autorate(_) | StateIndex::Opened(_) | StateIndex::Closed => 0,
         }
     }
 

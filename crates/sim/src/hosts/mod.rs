@@ -1,6 +1,7 @@
 //! The hosts: transfers over TCP and QUIC, datagram sources, conferences, games, pings, replays, and the applications
 //! and swarms that open connections.
 
+mod autorate;
 mod backup;
 mod bitrate;
 mod browse;
@@ -25,6 +26,7 @@ mod video;
 mod web;
 mod writer;
 
+pub(crate) use autorate::{Autorate, Due};
 pub use browse::{Browse, Request};
 pub(crate) use client::Client;
 pub(crate) use conference::Conference;

@@ -49,6 +49,8 @@ pub(crate) enum StateIndex {
     Replay(u32),
     /// A conference or a game.
     Dialogue(u32),
+    /// A ping of a controller of shapers, or its clock.
+    Autorate(u32),
     /// A connection that is closed. Its late packets are discarded.
     Closed,
 }
@@ -77,6 +79,7 @@ impl FlowEntry {
             5 => StateIndex::Opened(index),
             6 => StateIndex::Replay(index),
             7 => StateIndex::Dialogue(index),
+            8 => StateIndex::Autorate(index),
             _ => StateIndex::Closed,
         }
     }
@@ -93,7 +96,8 @@ impl StateIndex {
             Self::Opened(index) => (5, index),
             Self::Replay(index) => (6, index),
             Self::Dialogue(index) => (7, index),
-            Self::Closed => (8, 0),
+            Self::Autorate(index) => (8, index),
+            Self::Closed => (9, 0),
         };
         assert!(index < INDEX_LIMIT, "Network::check limits the number of flows");
         kind << INDEX_BITS | index
@@ -116,6 +120,7 @@ mod tests {
                 StateIndex::Opened,
                 StateIndex::Replay,
                 StateIndex::Dialogue,
+                StateIndex::Autorate,
             ];
             for state in kinds.map(|kind| kind(index)).into_iter().chain([StateIndex::Closed]) {
                 let entry = FlowEntry::new(5, state);

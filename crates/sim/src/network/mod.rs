@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lastmile_packet::{FlowDirectory, FlowId, Meta};
 use lastmile_queueing::Count;
-use lastmile_units::Instant;
+use lastmile_units::{BitRate, Instant};
 
 use crate::atm::Cells;
 use crate::engine::event::{Event, Token};
@@ -167,6 +167,15 @@ impl Net {
         self.delivered.add(packet);
         self.delays.arrived(now, packet);
         true
+    }
+
+    /// Changes the rate of the shaper of a link's queue. False: it has none.
+    pub(crate) fn set_rate(&mut self, now: Instant, index: LinkIndex, rate: BitRate) -> bool {
+        let link = &mut self.links[index as usize];
+        let (line, mut observer) = link.observed(index, &mut self.losses, &mut self.capture);
+        let changed = line.set_rate(now, rate, &mut observer);
+        link.arm(index, &mut self.pending);
+        changed
     }
 
     /// Where every packet is: delivered, dropped, in a queue, or on a wire.

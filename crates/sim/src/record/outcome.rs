@@ -159,7 +159,7 @@ fn flows(simulation: &mut Simulation<'_>, losses: &[(Loss, u64)]) -> Vec<FlowOut
                 let counts = &simulation.hosts.replays[index as usize].counts;
                 flows.push(datagram_outcome(counts, row, Arc::clone(there)));
             }
-            StateIndex::Ping(_) | StateIndex::Opened(_) | StateIndex::Closed => {}
+            StateIndex::Ping(_) | StateIndex::Autorate(_) | StateIndex::Opened(_) | StateIndex::Closed => {}
         }
         if let (Some(row), StateIndex::Transfer(_) | StateIndex::Datagrams(_) | StateIndex::Dialogue(_)) =
             (flows.last_mut(), flow.state())

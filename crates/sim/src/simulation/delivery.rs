@@ -35,6 +35,10 @@ impl Simulation<'_> {
             }
             StateIndex::Replay(index) => self.hosts.replays[index as usize].arrived(now, packet),
             StateIndex::Closed | StateIndex::Client(_) | StateIndex::Swarm(_) => {}
+            StateIndex::Autorate(index) => match self.hosts.autorates[index as usize].arrived(now, packet) {
+                Some(mut reply) => self.net.send(now, &mut reply),
+                None => self.steer(index),
+            },
             StateIndex::Ping(index) => {
                 let ping = &mut self.hosts.pings[index as usize];
                 match ping.answer(packet) {
@@ -42,6 +46,15 @@ impl Simulation<'_> {
                     None => ping.replied(now, packet),
                 }
             }
+        }
+    }
+
+    /// Gives the shapers of a controller its rates.
+    // Not inlined: most packets are of transports.
+    #[inline(never)]
+    pub(super) fn steer(&mut self, index: u32) {
+        for (link, rate) in self.hosts.autorates[index as usize].take_changes() {
+            self.net.set_rate(self.now, link, rate);
         }
     }
 

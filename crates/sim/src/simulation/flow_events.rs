@@ -2,6 +2,7 @@
 
 use super::state::Simulation;
 use crate::engine::event::Event;
+use crate::hosts::Due;
 use crate::network::flow::{Side, StateIndex};
 
 impl Simulation<'_> {
@@ -40,7 +41,7 @@ impl Simulation<'_> {
                 dialogue.start(now, stop);
                 self.schedule_dialogue(flow, index);
             }
-            StateIndex::Client(_) | StateIndex::Swarm(_) => self.source(flow),
+            StateIndex::Client(_) | StateIndex::Swarm(_) | StateIndex::Autorate(_) => self.source(flow),
             StateIndex::Opened(_) | StateIndex::Closed => {}
         }
     }
@@ -74,6 +75,7 @@ impl Simulation<'_> {
                 self.hosts.dialogues[index as usize].wake(now, &mut |mut packet| net.send(now, &mut packet));
                 return self.schedule_dialogue(flow, index);
             }
+            StateIndex::Autorate(index) => return self.autorate(flow, index),
             StateIndex::Swarm(swarm) => return self.rechoke(flow, swarm),
             StateIndex::Transfer(index) => return self.write(flow, index),
             StateIndex::Opened(_) | StateIndex::Closed => return,
@@ -82,6 +84,24 @@ impl Simulation<'_> {
         if let Some(next) = next {
             self.net.schedule(next, Event::Source(flow));
         }
+    }
+
+    /// A controller of shapers pings, or measures the load.
+    fn autorate(&mut self, flow: u32, index: u32) {
+        let (now, autorate) = (self.now, &mut self.hosts.autorates[index as usize]);
+        let next = match autorate.due(flow) {
+            Due::Turn(ping, next) => {
+                ping.into_iter().for_each(|mut ping| self.net.send(now, &mut ping));
+                next
+            }
+            Due::Load => {
+                let sent = autorate.shapers.map(|link| self.net.links[link as usize].line.stats().wire_bytes);
+                let next = autorate.measure(now, sent);
+                self.steer(index);
+                next
+            }
+        };
+        self.net.schedule(next, Event::Source(flow));
     }
 
     /// Schedules the next event of a conference or a game.

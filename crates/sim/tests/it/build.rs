@@ -33,6 +33,7 @@ pub(crate) fn line(down_kbit: u64, up_kbit: u64, preset: &str, delay: Duration) 
         record: Record::default(),
         lines: Vec::new(),
         atm: None,
+        autorates: Vec::new(),
     }
 }
 

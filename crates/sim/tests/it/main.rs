@@ -9,6 +9,7 @@
 
 mod ack_regulation;
 mod aqm;
+mod autorate;
 mod backup;
 mod build;
 mod cells;

@@ -15,7 +15,7 @@ use crate::commands::emulate::packet_path;
 use crate::commands::live_view::Display;
 use crate::commands::policy::OnLine;
 use crate::commands::web::Web;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 
 /// The default control socket.
 pub(super) const CONTROL: &str = "/run/lastmile/shape.sock";
@@ -117,7 +117,7 @@ impl Start {
     /// The policy as in its file now.
     pub(super) fn load(&self, reading: Reading) -> Result<Policy> {
         let (policy, up, down, link) = (self.policy.clone(), self.line.up, self.line.down, self.line.link.clone());
-        OnLine { policy, up, down, link }.load_for_a_line(reading)
+        at_constant_rates(OnLine { policy, up, down, link }.load_for_a_line(reading)?)
     }
 
     pub(super) fn display(&self) -> Display {
@@ -145,6 +145,20 @@ impl Start {
         let policy = ready::text(&self.policy).is_none().then(|| PathBuf::from(&self.policy));
         Needs { policy, control: self.control.clone(), realtime: self.realtime }
     }
+}
+
+/// Refuses a policy that moves its rates: this program sends no pings.
+pub(super) fn at_constant_rates(policy: Policy) -> Result<Policy> {
+    if policy.autorate.is_none() {
+        return Ok(policy);
+    }
+    let hint =
+        "cake has the same queues at constant rates; `lastmile tc` configures the kernel for the script cake-autorate";
+    Err(Failure::new(format_args!(
+        "the policy \"{}\" has [autorate], which pings and moves rates: lastmile shape keeps rates constant",
+        policy.name
+    ))
+    .hint(hint))
 }
 
 /// The processing in each direction.

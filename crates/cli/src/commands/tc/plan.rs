@@ -3,7 +3,9 @@
 use lastmile_kernel::stab::Device;
 use lastmile_kernel::{Configuration, Direction, Expected, Request, Step, nearest};
 use lastmile_queueing::Spec;
+use lastmile_queueing::autorate::{self, Rates};
 use lastmile_scenario::{Policy, Report};
+use lastmile_units::BitRate;
 use serde_json::{Value, json};
 
 use crate::commands::policy::ack_rate;
@@ -26,8 +28,15 @@ impl Plan {
 
     /// The configuration on a device with `header` in front of each IP packet.
     pub(super) fn configuration(&self, header: Device) -> Configuration {
-        let Policy { name, about, line, rate, up, down, ack, largest, .. } = &self.policy;
+        let Policy { name, about, line, rate, up, down, ack, autorate, largest, .. } = &self.policy;
         let (up, mut left_out) = nearest(up, &line.up_layer);
+        if autorate.is_some() {
+            left_out.push(
+                "[autorate]: rates stay at the base; the script cake-autorate moves them, beside this set-up with \
+                 dl_if=$IFB, ul_if=$DEV and the values above"
+                    .to_owned(),
+            );
+        }
         if *rate >= line.up && !matches!(up, Spec::Cake(_)) {
             left_out.push(burst(&self.policy));
         }
@@ -39,7 +48,7 @@ impl Plan {
         let mut configuration = Configuration::new(&Request {
             name,
             about,
-            notes: ack.iter().map(ack_rate).collect(),
+            notes: ack.iter().map(ack_rate).chain(autorate.iter().flat_map(cake_autorate)).collect(),
             up: Direction { rate: *rate, layer: line.up_layer, queue: &up },
             down: down.as_ref().map(|(rate, queue)| Direction { rate: *rate, layer: line.down_layer, queue }),
             classes: &self.classes,
@@ -49,6 +58,18 @@ impl Plan {
         configuration.left_out.splice(0..0, left_out);
         configuration
     }
+}
+
+/// The values of cake-autorate's config file for this policy.
+fn cake_autorate(controller: &autorate::Config) -> impl Iterator<Item = String> {
+    let kbit = |rate: BitRate| rate.as_bps() / 1000;
+    ["dl", "ul"].into_iter().zip(controller.rates).map(move |(direction, Rates { min, base, max, .. })| {
+        let (min, base, max) = (kbit(min), kbit(base), kbit(max));
+        format!(
+            "For cake-autorate: min_{direction}_shaper_rate_kbps={min} base_{direction}_shaper_rate_kbps={base} \
+             max_{direction}_shaper_rate_kbps={max}"
+        )
+    })
 }
 
 /// A remark on a policy at the full rate of the line: bursts then queue in the modem, because it is

@@ -1,7 +1,9 @@
 use lastmile_linklayer::{Framing, LinkLayer};
 use lastmile_packet::Meta;
+use lastmile_units::Ratio;
 
 use super::*;
+use crate::Match;
 use crate::fifo::{Fifo, Overflow};
 
 type Shaper = Drain<Meta, Fifo<Meta>>;

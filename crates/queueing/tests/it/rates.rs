@@ -1,0 +1,189 @@
+//! Shapers whose rate changes while packets wait: what departs is what the rates carry, to the picosecond.
+
+use lastmile_linklayer::{Framing, LinkLayer};
+use lastmile_packet::Meta;
+use lastmile_queueing::line::{self, Line};
+use lastmile_queueing::meter::{drain, tbf};
+use lastmile_queueing::random::Stream;
+use lastmile_queueing::spec::{Over, Spec};
+use lastmile_queueing::{DropReason, DropSink, Match, Node, cake};
+use lastmile_units::{BitRate, ByteCount, Duration, Instant, Ratio, WireBytes};
+use proptest::prelude::*;
+
+const PS_PER_S: u128 = 1_000_000_000_000;
+
+/// The same length in bytes on the wire as in IP bytes.
+fn plain() -> LinkLayer {
+    LinkLayer::new(0, Framing::None).expect("no overhead")
+}
+
+fn rate(kbit: u64) -> BitRate {
+    BitRate::from_kbit_per_s(kbit)
+}
+
+/// One tin of CAKE without AQM in effect: a round-trip time of 100 s.
+fn cake(kbit: u64, ingress: bool) -> Spec {
+    Spec::Cake(cake::Config {
+        bandwidth: Some(rate(kbit)),
+        diffserv: cake::Diffserv::BestEffort,
+        rtt: Duration::from_s(100),
+        ingress,
+        ..cake::Config::default()
+    })
+}
+
+fn drain(kbit: u64, queue: Spec) -> Spec {
+    let config = drain::Config {
+        line: rate(kbit),
+        share: Ratio::ONE,
+        drain: None,
+        urgent: Match::Never,
+        largest: ByteCount::new(1500),
+        catch_up: Duration::ZERO,
+    };
+    Spec::Drain(Over { config, queue: Box::new(queue) })
+}
+
+fn tbf(kbit: u64, queue: Spec) -> Spec {
+    let config = tbf::Config {
+        rate: rate(kbit),
+        burst: WireBytes::new(1500),
+        peak: None,
+        largest: ByteCount::new(1500),
+        catch_up: Duration::ZERO,
+    };
+    Spec::Tbf(Over { config, queue: Box::new(queue) })
+}
+
+/// Bits times 10^12 that the rates carry from the beginning of the clock until `at`; `changes` are times in
+/// microseconds and rates in kbit/s.
+fn carried(first: u64, changes: &[(u64, u64)], at: Instant) -> u128 {
+    let mut sum = 0;
+    let (mut since, mut kbit) = (Instant::ZERO, first);
+    for &(us, next) in changes.iter().chain(&[(u64::MAX / 1_000_000, 1)]) {
+        let until = (Instant::ZERO + Duration::from_us(us)).min(at);
+        sum += u128::from(until.since(since).as_ps()) * u128::from(kbit) * 1000;
+        (since, kbit) = (until.max(since), next);
+    }
+    sum
+}
+
+/// Takes transmissions, and no drops.
+struct NothingLost;
+
+impl DropSink<Meta> for NothingLost {
+    fn dropped(&mut self, _now: Instant, packet: Meta, reason: DropReason) {
+        panic!("{packet:?} is dropped: {reason:?}");
+    }
+}
+
+impl line::TransmissionSink<Meta> for NothingLost {
+    fn transmitted(&mut self, _start: Instant, _end: Instant, _waited: Duration, _packet: &Meta) {}
+}
+
+/// The departures of packets of these sizes from a line that takes no time, all enqueued at the beginning.
+fn departures(queue: Node<Meta>, sizes: &[u16], changes: &[(u64, u64)]) -> Vec<(Instant, u16)> {
+    let mut line = Line::new(&line::Config::new(None, plain(), Duration::ZERO), queue, Stream::new(1, "losses"));
+    let mut lost = NothingLost;
+    for (number, size) in (0..).zip(sizes) {
+        let packet = Meta { ip_id: number, ip_len: *size, ..Meta::default() };
+        line.enqueue(Instant::ZERO, packet, &mut lost);
+    }
+    let mut changes = changes.iter().map(|(us, kbit)| (Instant::ZERO + Duration::from_us(*us), rate(*kbit))).peekable();
+    let mut departed = Vec::new();
+    loop {
+        while let Some(at) = line.next_arrival() {
+            departed.extend(line.take_arrival(at, &mut lost).map(|packet| (at, packet.ip_len)));
+        }
+        let Some(due) = line.next_transmission() else { return departed };
+        match changes.next_if(|(at, _)| *at <= due) {
+            Some((at, rate)) => assert!(line.set_rate(at, rate, &mut lost), "a shaper"),
+            None => line.transmit(due, &mut lost),
+        }
+    }
+}
+
+fn changes() -> impl Strategy<Value = Vec<(u64, u64)>> {
+    // Times between changes in us, many shorter than a packet; rates in kbit/s.
+    prop::collection::vec((0_u64..5000, 100_u64..20_000), 0..40).prop_map(|steps| {
+        let mut at = 0;
+        steps
+            .into_iter()
+            .map(|(gap, kbit)| {
+                at += gap;
+                (at, kbit)
+            })
+            .collect()
+    })
+}
+
+proptest! {
+    /// A packet departs in the picosecond in which the rates have carried all packets ahead of it. CAKE and the
+    /// transmitter round down, over one another as well.
+    #[test]
+    fn a_transmitter_keeps_every_rate_exactly(
+        first in 100_u64..20_000,
+        changes in changes(),
+        sizes in prop::collection::vec(40_u16..=1500, 1..60),
+    ) {
+        for spec in [
+            cake(first, false),
+            cake(first, true),
+            drain(first, Spec::fifo(100)),
+            drain(first, cake(first, false)),
+        ] {
+            let departed = departures(spec.build(&plain()).expect("valid"), &sizes, &changes);
+            prop_assert_eq!(departed.len(), sizes.len());
+            let mut bits = 0;
+            for (at, size) in departed {
+                let carried = |at| carried(first, &changes, at);
+                prop_assert!(carried(at) <= bits * PS_PER_S, "{} too late: {} bits", at, bits);
+                prop_assert!(carried(at + Duration::from_ps(1)) > bits * PS_PER_S, "{} too early: {} bits", at, bits);
+                bits += 8 * u128::from(size);
+            }
+        }
+    }
+
+    /// A token bucket of one packet, full at first, lets each next one go when the rates have earned it, rounded up.
+    #[test]
+    fn a_token_bucket_earns_at_every_rate_exactly(
+        first in 100_u64..20_000,
+        changes in changes(),
+        packets in 1_usize..60,
+    ) {
+        let departed = departures(
+            tbf(first, Spec::fifo(100)).build(&plain()).expect("valid"), &vec![1500; packets], &changes,
+        );
+        prop_assert_eq!(departed.len(), packets);
+        for (number, (at, _)) in (0_u128..).zip(departed) {
+            let (bits, carried) = (number * 12_000 * PS_PER_S, |at| carried(first, &changes, at));
+            prop_assert!(carried(at) >= bits, "packet {} at {} is early", number, at);
+            let before = Instant::from_ps(at.as_ps().saturating_sub(1));
+            prop_assert!(number == 0 || carried(before) < bits, "packet {} at {} is late", number, at);
+        }
+    }
+}
+
+/// 1500 bytes take 12 ms at 1 Mbit/s. The rate doubles when 8 ms of them have passed, so the other 4 ms take 2.
+#[test]
+fn a_packet_that_waits_continues_at_the_new_rate() {
+    for spec in [cake(1000, false), drain(1000, Spec::fifo(9)), tbf(1000, Spec::fifo(9))] {
+        let departed = departures(spec.build(&plain()).expect("valid"), &[1500; 3], &[(8000, 2000)]);
+        let times: Vec<u64> = departed.iter().map(|(at, _)| at.since(Instant::ZERO).as_us()).collect();
+        assert_eq!(times, [0, 10_000, 16_000], "{spec:?}");
+    }
+}
+
+/// A queue without a shaper, a CAKE without a bandwidth and a drain with a law keep what they have.
+#[test]
+fn a_queue_without_a_shaper_refuses_a_rate() {
+    let unlimited = Spec::Cake(cake::Config::default());
+    let Spec::Drain(mut drained) = drain(1000, Spec::fifo(9)) else { unreachable!() };
+    drained.config.share = Ratio::from_percent(98).expect("a share");
+    let depth = Ratio::from_percent(80).expect("a share");
+    drained.config.drain = Some(drain::Law { depth, patience: Duration::from_s(1), longest: Duration::from_s(5) });
+    for spec in [Spec::fifo(9), unlimited, Spec::Drain(drained)] {
+        let mut queue = spec.build::<Meta>(&plain()).expect("valid");
+        assert!(!queue.set_rate(Instant::ZERO, rate(500)), "{spec:?}");
+    }
+}
