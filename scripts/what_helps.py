@@ -191,7 +191,10 @@ def put(rows, new, keys, order, names):
     replaced = {key(row) for row in new}
     kept = [row for row in rows if key(row) not in replaced and row["line"] in order and row["policy"] in names]
     homes = list(HOMES)
-    position = lambda row: (order[row["line"]], homes.index(row.get("home", homes[0])), names.index(row["policy"]))  # noqa: E731
+
+    def position(row):
+        return order[row["line"]], homes.index(row.get("home", homes[0])), names.index(row["policy"])
+
     return sorted(kept + new, key=position)
 
 

@@ -287,7 +287,7 @@ pub(crate) fn read<'d>(
             add(&hop_of(&up, queue), "middlebox-up", before, cpe);
         }
         let first = 2 + per_line * number;
-        if let Some(controller) = policy.as_ref().and_then(|policy| policy.autorate.clone()) {
+        if let Some(controller) = policy.as_ref().and_then(|policy| policy.autorate().cloned()) {
             // Behind the four links of the line stand those of the middlebox, which has both.
             let shapers = [first + 4, first + 5];
             autorates.push(Autorate { controller, shapers, from: behind, reflector: server });
@@ -321,7 +321,7 @@ impl Middlebox {
     fn of(policy: Option<&Policy>) -> Self {
         let Some(policy) = policy else { return Self::default() };
         let before = policy.place == Position::Middlebox;
-        let largest = |queue: &Spec, direction: usize| match &policy.autorate {
+        let largest = |queue: &Spec, direction: usize| match policy.autorate() {
             Some(controller) => autorate::at_most(queue, controller.rates[direction].max),
             None => queue.clone(),
         };

@@ -213,7 +213,7 @@ fn describe(policy: &Policy, is_example: bool) -> String {
         text.push_str(&describe_down(down));
     }
     text.push_str(&describe_regulated(&policy.regulated));
-    policy.autorate.iter().for_each(|controller| text.push_str(&describe_autorate(controller)));
+    policy.autorate().into_iter().for_each(|controller| text.push_str(&describe_autorate(controller)));
     text
 }
 

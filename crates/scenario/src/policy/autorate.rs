@@ -4,7 +4,7 @@ use core::fmt::{self, Display};
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::autorate::{
-    Adjust, Baseline, Config, ConfigError, Detection, Idle, Load, Method, Pings, Rates, Thresholds,
+    Adjust, Baseline, Config, ConfigError, Detection, Idle, Load, Pings, Rates, Thresholds,
 };
 use lastmile_queueing::spec::{Over, Spec};
 use lastmile_units::{BitRate, ByteCount, Ratio};
@@ -14,9 +14,6 @@ use super::schema;
 use crate::document::Value;
 use crate::reader::Table;
 use crate::value::{FromNode, bounded};
-
-/// The words of `pinger_method`.
-pub(super) const METHODS: [(&str, Method); 2] = [("fping", Method::Fping), ("fping-ts", Method::FpingTs)];
 
 /// A shaper of one direction.
 pub(super) struct Shaper {
@@ -170,7 +167,7 @@ fn count(table: &Table<'_>, key: &'static str) -> Option<u32> {
 
 fn pings(table: &Table<'_>) -> Option<Pings> {
     Some(Pings {
-        pinger_method: table.choice("pinger_method", &METHODS)?,
+        pinger_method: table.choice("pinger_method", &schema::METHODS)?,
         no_pingers: count(table, "no_pingers")?,
         reflector_ping_interval: table.get("reflector_ping_interval")?,
     })

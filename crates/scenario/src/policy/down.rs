@@ -109,7 +109,10 @@ pub(super) fn read(table: &Table<'_>, line: Line) -> Option<(Option<Down>, Regul
     let scheduler = if classes.is_empty() { Form::None } else { form };
     let rate = share.is_some().then_some(rate);
     let scheduler = scheduler.name();
-    Some((Some(Down { scheduler, kind, rate, largest, drain, police, classes, rules, queue }), regulated))
+    Some((
+        Some(Down { scheduler, kind, rate, largest, drain, police, classes, rules, queue, autorate: None }),
+        regulated,
+    ))
 }
 
 /// The rate that `drain` alone lets through.

@@ -84,10 +84,16 @@ pub struct Policy {
     pub down: Option<Down>,
     /// The regulation of ACKs by `up` for the sake of the downstream.
     pub regulated: Regulated,
-    /// The controller that moves the rates of both directions' shapers.
-    pub autorate: Option<autorate::Config>,
     /// Warnings about it.
     pub warnings: Report,
+}
+
+impl Policy {
+    /// The controller that moves the rates of both directions' shapers.
+    #[must_use]
+    pub fn autorate(&self) -> Option<&autorate::Config> {
+        self.down.as_ref()?.autorate.as_ref()
+    }
 }
 
 /// Where the queue of the upstream stands.
@@ -120,6 +126,8 @@ pub struct Down {
     pub rules: Vec<Rule>,
     /// All of that as one queue.
     pub queue: Spec,
+    /// The controller that moves the rate of this shaper, and that of the upstream.
+    pub autorate: Option<autorate::Config>,
 }
 
 /// An ingress policer: what exceeds it is dropped.

@@ -7,7 +7,7 @@ use lastmile_units::{BitRate, ByteCount, Ratio};
 use super::autorate::{self, Shaper};
 use super::classes::{Around, Sharing, kind_of_queue, scheduled, with_bandwidth};
 use super::form::{FORMS, Form};
-use super::model::{Line, LineOf, Policy, Position, Regulated};
+use super::model::{Down, Line, LineOf, Policy, Position, Regulated};
 use super::{down, schema};
 use crate::diagnostics::Report;
 use crate::line;
@@ -36,6 +36,7 @@ pub(super) fn policy(root: &Table<'_>, file: &str, line: LineOf) -> Option<Polic
     if root.has("autorate") && autorate.is_none() {
         return None;
     }
+    let down = down.map(|down| Down { autorate, ..down });
     let up = regulated.over(queue);
     queue::checked_at(root, "down", &up, &line.up_layer)?;
     Some(Policy {
@@ -53,7 +54,6 @@ pub(super) fn policy(root: &Table<'_>, file: &str, line: LineOf) -> Option<Polic
         up,
         down,
         regulated,
-        autorate,
         warnings: Report::default(),
     })
 }

@@ -6,7 +6,7 @@ use super::form::FORMS;
 use crate::line;
 use crate::schema::{Key, Kind, NUMBER, Section, names};
 
-pub(super) use autorate::AUTORATE;
+pub(super) use autorate::{AUTORATE, METHODS};
 
 pub(super) static POLICY: Section = Section {
     heading: "Top level",

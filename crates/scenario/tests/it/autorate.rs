@@ -25,10 +25,10 @@ fn kbit(config: &Config) -> [[u64; 3]; 2] {
 #[test]
 fn rates_are_shares_of_the_line() {
     let policy = Policy::load("cake-autorate", None, Some(line())).expect("built in");
-    let controller = policy.autorate.expect("a controller");
-    assert_eq!(kbit(&controller), [[22_500, 90_000, 100_000], [2_375, 9_500, 10_000]]);
+    let controller = policy.autorate().expect("a controller");
+    assert_eq!(kbit(controller), [[22_500, 90_000, 100_000], [2_375, 9_500, 10_000]]);
     // All else has the defaults of the script.
-    assert_eq!(controller, Config::new(controller.rates));
+    assert_eq!(*controller, Config::new(controller.rates));
 }
 
 /// On a line that changes, shares are of its mean and the maximum is the best of its trace. The queues of the network
@@ -75,7 +75,7 @@ shaper_rate_max_adjust_up_load_high = 1.1
 high_load_thr = 0.8
 enable_sleep_function = false
 "#;
-    let config = policy(text).expect("valid").autorate.expect("a controller");
+    let config = policy(text).expect("valid").autorate().cloned().expect("a controller");
     assert_eq!(kbit(&config)[1], [4_750, 9_500, 10_000]);
     assert_eq!(config.pings.response_interval(), Duration::from_ms(50));
     assert_eq!(config.thresholds.owd_delta_delay_thr, Duration::from_ms(15));
@@ -108,7 +108,8 @@ fn a_policy_without_two_shapers_is_refused() {
 fn values_that_contradict_are_refused_with_their_key() {
     let with = |keys: &str| {
         policy(&format!(
-            "scheduler = {{ kind = \"none\", place = \"middlebox\", share = \"95 %\" }}\ndown = {{ share = \"90 %\" }}\n\
+            "scheduler = {{ kind = \"none\", place = \"middlebox\", share = \"95 %\" }}\n\
+             down = {{ share = \"90 %\" }}\n\
              autorate = {{ {keys} }}\n"
         ))
         .expect_err(keys)
@@ -149,8 +150,8 @@ fn thirds(policy: &str) -> [(f64, f64); 3] {
 }
 
 /// What users of cake-autorate report: where the rate halves, the throughput follows and the delay stays near the
-/// threshold (30 ms each way of a half round trip); where it is back, so is the throughput. CAKE at the mean rate of the
-/// line leaves a third of the better rate unused.
+/// threshold (30 ms each way of a half round trip); where it is back, so is the throughput. CAKE at the mean rate of
+/// the line leaves a quarter of the better rate unused.
 #[test]
 fn the_rate_follows_a_line_that_halves() {
     let [before, halved, after] = thirds("cake-autorate");

@@ -149,7 +149,7 @@ impl Start {
 
 /// Refuses a policy that moves its rates: this program sends no pings.
 pub(super) fn at_constant_rates(policy: Policy) -> Result<Policy> {
-    if policy.autorate.is_none() {
+    if policy.autorate().is_none() {
         return Ok(policy);
     }
     let hint =

@@ -28,7 +28,8 @@ impl Plan {
 
     /// The configuration on a device with `header` in front of each IP packet.
     pub(super) fn configuration(&self, header: Device) -> Configuration {
-        let Policy { name, about, line, rate, up, down, ack, autorate, largest, .. } = &self.policy;
+        let Policy { name, about, line, rate, up, down, ack, largest, .. } = &self.policy;
+        let autorate = self.policy.autorate();
         let (up, mut left_out) = nearest(up, &line.up_layer);
         if autorate.is_some() {
             left_out.push(
@@ -48,7 +49,7 @@ impl Plan {
         let mut configuration = Configuration::new(&Request {
             name,
             about,
-            notes: ack.iter().map(ack_rate).chain(autorate.iter().flat_map(cake_autorate)).collect(),
+            notes: ack.iter().map(ack_rate).chain(autorate.into_iter().flat_map(cake_autorate)).collect(),
             up: Direction { rate: *rate, layer: line.up_layer, queue: &up },
             down: down.as_ref().map(|(rate, queue)| Direction { rate: *rate, layer: line.down_layer, queue }),
             classes: &self.classes,

@@ -1,7 +1,11 @@
 //! The keys of `[autorate]`, with the names and defaults of cake-autorate.
 
-use crate::policy::autorate::METHODS;
+use lastmile_queueing::autorate::Method;
+
 use crate::schema::{Key, Kind, Section, names};
+
+/// The words of `pinger_method`.
+pub(in crate::policy) const METHODS: [(&str, Method); 2] = [("fping", Method::Fping), ("fping-ts", Method::FpingTs)];
 
 /// A factor of a rate, or a weight.
 const FACTOR: Kind = Kind::Other("number with at most three decimals", &[Kind::Number]);
