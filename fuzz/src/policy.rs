@@ -19,8 +19,8 @@ pub fn check(input: &[u8]) {
     if let Ok(Policy { line, .. }) = own {
         // The reversed line: the policy's rates may exceed it, which must be reported and must not
         // panic.
-        let Line { up, down, up_layer, down_layer } = line;
-        let turned = Line { up: down, down: up, up_layer: down_layer, down_layer: up_layer };
+        let Line { up, down, up_layer, down_layer, .. } = line;
+        let turned = Line::steady(down, up, down_layer, up_layer);
         match Policy::parse("fuzz.toml", text, Some(turned)) {
             Ok(policy) => check_accepted(&policy),
             Err(report) => check_refused(&report),
