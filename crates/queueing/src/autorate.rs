@@ -45,7 +45,7 @@ pub enum Delay {
 impl Delay {
     /// The delays down and up in microseconds.
     fn one_way_us(self) -> [i64; 2] {
-        let us = |delay: Duration| i64::try_from(delay.as_us()).unwrap_or(i64::MAX / MILLION);
+        let us = |delay: Duration| i64::try_from(delay.as_us()).unwrap_or(i64::MAX).min(LONGEST_US);
         match self {
             Self::RoundTrip(delay) => [us(delay) / 2; 2],
             Self::OneWay(delays) => delays.map(us),
@@ -54,6 +54,8 @@ impl Delay {
 }
 
 const MILLION: i64 = 1_000_000;
+/// Longer delays, of more than a day, count as this.
+const LONGEST_US: i64 = 100_000 * MILLION;
 /// The baseline of a reflector that has not replied yet, in microseconds.
 const FIRST_BASELINE_US: i64 = 100_000;
 

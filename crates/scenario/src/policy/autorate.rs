@@ -46,7 +46,7 @@ impl Display for Factor {
 
 impl FromNode for Factor {
     fn from_value(value: &Value) -> Result<Self, String> {
-        let (Value::Integer(text) | Value::Float(text)) = value else {
+        let (Value::Integer(text) | Value::Float(text) | Value::String(text)) = value else {
             return Err(format!("{}, where a number is expected, for example 0.99", value.name()));
         };
         let (whole, part) = text.split_once('.').unwrap_or((text, ""));

@@ -72,7 +72,7 @@ reflector_ping_interval = "200 ms"
 owd_delta_delay_thr = "15 ms"
 alpha_baseline_increase = 0.01
 shaper_rate_max_adjust_up_load_high = 1.1
-high_load_thr = 0.8
+high_load_thr = "0.8"
 enable_sleep_function = false
 "#;
     let config = policy(text).expect("valid").autorate().cloned().expect("a controller");

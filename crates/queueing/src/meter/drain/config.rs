@@ -20,7 +20,7 @@ pub struct Config {
     pub urgent: Match,
     /// The largest IP packet to expect.
     pub largest: ByteCount,
-    /// Maximum lateness of a caller that does not cost rate, as [`super::tbf::Config::catch_up`].
+    /// Maximum lateness of a caller that does not cost rate, as [`crate::meter::tbf::Config::catch_up`].
     pub catch_up: Duration,
 }
 

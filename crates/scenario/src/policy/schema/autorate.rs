@@ -2,13 +2,13 @@
 
 use lastmile_queueing::autorate::Method;
 
-use crate::schema::{Key, Kind, Section, names};
+use crate::schema::{Key, Kind, NUMBER, Section, names};
 
 /// The words of `pinger_method`.
 pub(in crate::policy) const METHODS: [(&str, Method); 2] = [("fping", Method::Fping), ("fping-ts", Method::FpingTs)];
 
 /// A factor of a rate, or a weight.
-const FACTOR: Kind = Kind::Other("number with at most three decimals", &[Kind::Number]);
+const FACTOR: Kind = Kind::Other("number with at most three decimals", &[Kind::Number, Kind::Matching(NUMBER)]);
 
 const fn fall(name: &'static str, default: &'static str, doc: &'static str) -> Key {
     Key::with_default(name, FACTOR, default, doc).at_least("0.001").at_most("1")
