@@ -43,7 +43,8 @@ test: ## Run every check: format, lints, tests, API documentation, and live test
 	@scripts/setup.sh test
 	$(CARGO) fmt --all --check
 	$(CARGO) test --workspace --locked --no-run
-	@scripts/beside.sh --idle '$(MAKE) unhurried' scripts/live-tests.sh
+	@scripts/beside.sh 'scripts/beside.sh scripts/python-tests.sh scripts/web-tests.sh' $(CARGO) test --workspace --locked
+	@scripts/beside.sh --idle '$(MAKE) lint rustdoc' scripts/live-tests.sh
 
 .PHONY: same-bytes
 same-bytes: ## Check that equal seeds give equal bytes: every scenario with a debug build and with an optimised one
@@ -59,12 +60,6 @@ lint: ## Check format, lints (warnings are errors), and the tables of the docume
 	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 	@scripts/check-arm64.sh
 	@! command -v python3 > /dev/null || python3 scripts/tables.py --check
-
-# The checks that no other load disturbs: they take the processor time that the live tests leave.
-.PHONY: unhurried
-unhurried:
-	@scripts/beside.sh 'scripts/beside.sh scripts/python-tests.sh scripts/web-tests.sh' $(CARGO) test --workspace --locked
-	@$(MAKE) lint rustdoc
 
 .PHONY: rustdoc
 rustdoc: ## Build the API reference; its warnings are errors

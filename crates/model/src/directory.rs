@@ -6,8 +6,8 @@
 //! any of these ports. Connections with a given port of the far end have distinct ports for the
 //! first 10 000 of them.
 //!
-//! Flow numbers begin with those of the traffic list. The pings of controllers follow, then the flows of replays, with the
-//! addresses of their capture, then connections opened during the run, in turn for each traffic that opens such, or
+//! Flow numbers begin with those of the traffic list. The pings of controllers follow, then the flows of replays, with
+//! the addresses of their capture, then connections opened during the run, in turn for each traffic that opens such, or
 //! for each of its users ([`number_of`], [`Traffic::opening_members`]).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -50,8 +50,8 @@ fn what_cannot_work_is_refused_at_its_key() {
 #[test]
 fn grants_share_the_rates_of_a_trace() {
     let text = "duration = \"4 s\"\n[access]\ndown = { rate = \"1 Mbit/s\" }\n[access.up]\ngrants = \"5g-tdd\"\n\
-                trace = { steps = [{ at = \"0 s\", rate = \"132 Mbit/s\" }, { at = \"1 s\", rate = \"66 Mbit/s\", delay = \
-                \"9 ms\" }] }\n";
+                trace = { steps = [{ at = \"0 s\", rate = \"132 Mbit/s\" }, \
+                { at = \"1 s\", rate = \"66 Mbit/s\" }] }\n";
     let scenario = Scenario::parse("f", text, &[]).unwrap_or_else(|report| panic!("{report}"));
     let up = scenario.network_ref().links.iter().find(|link| link.hop.name == "up").expect("a line").clone();
     let line = up.hop.line;

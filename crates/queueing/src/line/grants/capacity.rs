@@ -16,7 +16,7 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// The rate at which all of the span can be sent: the least in it. An error is the first time after an outage in it.
+    /// The rate at which all of the span can be sent: the least in it. An error is the first time after an outage.
     pub(super) fn rate_in(&self, start: Instant, end: Instant) -> Result<BitRate, Instant> {
         self.trace.as_ref().map_or(Ok(self.rate), |trace| trace.least_rate(start, end))
     }
