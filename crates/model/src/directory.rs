@@ -248,12 +248,8 @@ mod tests {
         assert_eq!(web.first_payload(FlowId::new(9)), b"GET /");
     }
 
-    #[test]
-    fn each_connection_and_each_user_has_a_host_of_its_own_where_the_end_says_so() {
-        let first =
-            |address: &str| EndName { address: Some(address.parse().unwrap()), one_each: true, ..EndName::default() };
-        let names = Names { from: first("203.0.113.9"), to: first("192.168.1.2") };
-        let web = Web {
+    fn web() -> Source {
+        Source::Web(Arc::new(Web {
             transport: Transport::Tcp(Arc::new(Config::default())),
             reading: Duration::from_s(30),
             parsing: Duration::from_ms(130),
@@ -261,9 +257,15 @@ mod tests {
             connections: 6,
             http: Http::One1,
             tls: false,
-        };
-        let users =
-            Traffic { source: Source::Web(Arc::new(web)), ..transfers(2, OpenedBy::Receiver, false, names.clone()) };
+        }))
+    }
+
+    #[test]
+    fn each_connection_and_each_user_has_a_host_of_its_own_where_the_end_says_so() {
+        let first =
+            |address: &str| EndName { address: Some(address.parse().unwrap()), one_each: true, ..EndName::default() };
+        let names = Names { from: first("203.0.113.9"), to: first("192.168.1.2") };
+        let users = Traffic { source: web(), ..transfers(2, OpenedBy::Receiver, false, names.clone()) };
         let all = directory(vec![transfers(3, OpenedBy::Receiver, false, names), users]);
         assert_eq!(ends_of(&all, 0), "203.0.113.9 49152 > 192.168.1.2 50000");
         assert_eq!(ends_of(&all, 4), "203.0.113.11 49152 > 192.168.1.4 50002");
@@ -279,20 +281,11 @@ mod tests {
         let tcp = Arc::new(Config::default());
         let captured = FlowAddresses::of_simulated(FlowId::new(2 * 77));
         let replay = Replay { packets: vec![], flows: vec![FlowKey { addresses: captured, protocol: 6 }] };
-        let web = Web {
-            transport: Transport::Tcp(Arc::clone(&tcp)),
-            reading: Duration::from_s(30),
-            parsing: Duration::from_ms(130),
-            request: 350,
-            connections: 6,
-            http: Http::One1,
-            tls: false,
-        };
         let swarm = Swarm { tcp, peers: 9, slots: 4, rechoke: Duration::from_s(10) };
         let of = |source, names| Traffic { source, ..transfers(1, OpenedBy::Sender, false, names) };
         let http = Names { from: EndName { port: Some(80), ..EndName::default() }, ..Names::default() };
         let all = directory(vec![
-            of(Source::Web(Arc::new(web)), http),
+            of(web(), http),
             of(Source::Replay(Arc::new(replay)), Names::default()),
             of(Source::Swarm(Arc::new(swarm)), Names::default()),
         ]);

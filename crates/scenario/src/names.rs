@@ -70,11 +70,14 @@ pub(crate) struct Nature {
 
 /// Reads the names of a traffic's ends. Errors are in the report; the valid names are returned.
 pub(crate) fn read(table: &Table<'_>, nature: &Nature) -> Names {
-    let end = |address, port, text| EndName {
-        address: address_of(table, address, nature),
-        one_each: nature.count > 1 && matches!(table.optional(address), Some(Host::Number(_))),
-        port: table.optional::<u64>(port).and_then(|port| u16::try_from(port).ok()),
-        first_payload: text_of(table, text),
+    let end = |address, port, text| {
+        let (address, one_each) = address_of(table, address, nature).unzip();
+        EndName {
+            address,
+            one_each: one_each == Some(true),
+            port: table.optional::<u64>(port).and_then(|port| u16::try_from(port).ok()),
+            first_payload: text_of(table, text),
+        }
     };
     let client = end("client", "client_port", "first_payload");
     let server = end("server", "server_port", "first_answer");
@@ -88,10 +91,11 @@ pub(crate) fn read(table: &Table<'_>, nature: &Nature) -> Names {
     if nature.server_sends { Names { from: server, to: client } } else { Names { from: client, to: server } }
 }
 
-fn address_of(table: &Table<'_>, key: &'static str, nature: &Nature) -> Option<IpAddr> {
+/// The address, and whether it is the first of as many hosts as there are flows.
+fn address_of(table: &Table<'_>, key: &'static str, nature: &Nature) -> Option<(IpAddr, bool)> {
     let ipv6 = nature.ipv6;
-    let address = match table.optional(key)? {
-        Host::Address(address) => address,
+    let (address, one_each) = match table.optional(key)? {
+        Host::Address(address) => (address, false),
         Host::Number(number) => {
             if nature.count > 255 - u32::from(number) {
                 let message =
@@ -99,11 +103,11 @@ fn address_of(table: &Table<'_>, key: &'static str, nature: &Nature) -> Option<I
                 table.error(key, message, Some("a lower number, or an address, which is one host for all".into()));
                 return None;
             }
-            numbered(key == CLIENT.name, number, ipv6)
+            (numbered(key == CLIENT.name, number, ipv6), nature.count > 1)
         }
     };
     if address.is_ipv6() == ipv6 {
-        return Some(address);
+        return Some((address, one_each));
     }
     let path = table.path(key);
     let (message, hint) = if ipv6 {

@@ -370,6 +370,8 @@ fn a_number_with_a_count_is_the_first_of_as_many_hosts() {
     assert_eq!(last("count = 4\nclient = \"192.168.1.7\"")[0], Some("192.168.1.7".into()));
     let error = parse(&traffic("count = 4\nserver = 252")).unwrap_err().to_string();
     assert!(error.contains("traffic.0.server: 4 hosts from number 252 on end above 254"), "{error}");
+    let error = parse(&traffic("count = 4\nclient = \"nobody\"")).unwrap_err().to_string();
+    assert_eq!(error.matches("is no IP address").count(), 1, "reported once: {error}");
 }
 
 /// The client opens a download, and an upload too; what is not named is left to the simulator.
