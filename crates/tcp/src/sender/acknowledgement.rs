@@ -313,7 +313,9 @@ impl Sender {
             if records.precedes_first_retransmission(now, age) {
                 self.set_rto(now, config);
             }
-        } else if age > records.first_age(now) && self.timers.alarm() != Some(Alarm::Reordering) {
+        } else if records.first_age(now).is_some_and(|first| age > first)
+            && self.timers.alarm() != Some(Alarm::Reordering)
+        {
             self.arm(now, config, true);
         }
     }

@@ -183,7 +183,8 @@ impl Sender {
         }
         let srtt = self.rtt.srtt().unwrap_or_default();
         let soon = Duration::from_ps(srtt.as_ps() / 2).min(Duration::from_ms(1));
-        !self.rtt.is_linux() || self.flight.transmissions().first_age(now) >= srtt.saturating_sub(soon)
+        let age = self.flight.transmissions().first_age(now);
+        !self.rtt.is_linux() || age.is_none_or(|age| age >= srtt.saturating_sub(soon))
     }
 
     /// The size of the packets that Linux builds: the octets of 2^-10 s at the rate of the window and a

@@ -128,13 +128,13 @@ impl Transmissions {
     }
 
     /// The time since the segment at the cumulative acknowledgement was last transmitted; zero if nothing
-    /// is in flight. A receiver that SACKed this segment has reneged, and the time is then unbounded.
+    /// is in flight. `None`: a receiver that SACKed this segment has reneged, and its time is not known.
     #[inline]
-    pub(crate) fn first_age(&self, now: Instant) -> Duration {
+    pub(crate) fn first_age(&self, now: Instant) -> Option<Duration> {
         match self.records.front().map(|record| record.state) {
-            None => Duration::ZERO,
-            Some(SegmentState::Sent(sent)) => sent.age(now),
-            Some(SegmentState::Sacked) => Duration::MAX,
+            None => Some(Duration::ZERO),
+            Some(SegmentState::Sent(sent)) => Some(sent.age(now)),
+            Some(SegmentState::Sacked) => None,
         }
     }
 }

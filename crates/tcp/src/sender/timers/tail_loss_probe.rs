@@ -44,7 +44,8 @@ impl Sender {
     /// The rest of the retransmission timeout, counted from the transmission of the first segment.
     #[inline]
     fn timeout_left(&self, now: Instant) -> Duration {
-        self.rtt.rto().saturating_sub(self.flight.transmissions().first_age(now)).max(Duration::from_us(1))
+        let age = self.flight.transmissions().first_age(now);
+        age.map_or(Duration::ZERO, |age| self.rtt.rto().saturating_sub(age)).max(Duration::from_us(1))
     }
 
     /// RFC 8985, section 7.2: no probe in a repair, or while octets are SACKed.
