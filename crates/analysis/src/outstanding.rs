@@ -119,17 +119,18 @@ impl Outstanding {
         self.in_network
     }
 
-    /// Records a SACK block. True if it reports for the first time octets below `until` that were sent once.
-    pub(crate) fn sack(&mut self, left: i64, right: i64, now: Instant, until: i64) -> bool {
-        let (mut gone, mut original) = (0, false);
+    /// Records a SACK block. Calls `each` with each segment that it reports for the first time.
+    pub(crate) fn sack(&mut self, left: i64, right: i64, now: Instant, mut each: impl FnMut(&Segment)) {
+        let mut gone = 0;
         for segment in self.cut(left, right) {
-            original |= segment.sacked.is_none() && segment.sends == Sends::Once && segment.end <= until;
-            segment.sacked.get_or_insert(now);
+            if segment.sacked.is_none() {
+                each(segment);
+                segment.sacked = Some(now);
+            }
             gone += segment.octets();
             segment.in_network = false;
         }
         self.in_network -= gone;
-        original
     }
 
     /// The sender takes `start..end` for lost, except what it has retransmitted in this `episode`.
@@ -218,8 +219,11 @@ mod tests {
         let mut sent = Outstanding::default();
         (0..10).for_each(|number| _ = sent.push(segment(100 * number, 100 * number + 100)));
         assert_eq!(sent.in_network(), 1000);
-        assert!(sent.sack(300, 500, Instant::ZERO, 500));
-        assert!(!sent.sack(400, 600, Instant::ZERO, 500), "what is new was sent later");
+        let mut reported = Vec::new();
+        for (left, right) in [(300, 500), (400, 600)] {
+            sent.sack(left, right, Instant::ZERO, |segment| reported.push((segment.start, segment.end)));
+        }
+        assert_eq!(reported, [(300, 400), (400, 500), (500, 600)], "each once");
         assert_eq!(sent.in_network(), 700);
         let repair = Some(NonZeroU32::MIN);
         sent.lose(0, 300, repair);

@@ -53,6 +53,13 @@ impl Preset {
     pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         core::iter::once(self.name).chain(self.aliases.iter().copied())
     }
+
+    /// The candidates for a wrong name: the presets that begin with `word`, or all names and aliases if none does.
+    #[must_use]
+    pub fn candidates(word: &str) -> Vec<&'static str> {
+        let begun: Vec<_> = PRESETS.iter().map(|preset| preset.name).filter(|name| name.starts_with(word)).collect();
+        if begun.is_empty() { PRESETS.iter().flat_map(Self::names).collect() } else { begun }
+    }
 }
 
 impl LinkLayer {

@@ -95,7 +95,7 @@ fn float(value: u64) -> f64 {
 fn link(py: Python<'_>, name: &Link) -> PyResult<LinkLayer> {
     let name = &*name.0;
     LinkLayer::from_name(name).ok_or_else(|| {
-        let hint = did_you_mean(name, PRESETS.iter().flat_map(Preset::names));
+        let hint = did_you_mean(name, Preset::candidates(name));
         let hint = hint.unwrap_or_else(|| "lastmile.linklayer.presets() has all names".to_owned());
         error::wrong(py, &format!("error: unknown link layer {name:?}\nhint: {hint}"), Some(&hint))
     })

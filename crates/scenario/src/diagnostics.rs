@@ -367,7 +367,7 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
 #[must_use]
 pub fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<String> {
     const SHORTEST_BEGINNING: usize = 3;
-    const MOST_NAMES: usize = 4;
+    const MOST_NAMES: usize = 5;
     let known: Vec<&str> = known.into_iter().collect();
     let begun = |name: &&&str| {
         word.len() >= SHORTEST_BEGINNING && (name.starts_with(word) || name.split('-').any(|part| part == word))

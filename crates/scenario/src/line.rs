@@ -11,7 +11,7 @@ use lastmile_queueing::line::Config;
 use lastmile_queueing::line::trace::Trace;
 use lastmile_queueing::spec::Spec as QueueSpec;
 use lastmile_queueing::{Overflow, fifo};
-use lastmile_units::{ByteCount, Duration, Limit, Ratio};
+use lastmile_units::{BitRate, ByteCount, Duration, Limit, Ratio};
 
 use crate::delay::MAX_DELAY;
 use crate::diagnostics::{did_you_mean, nearest};
@@ -171,7 +171,9 @@ pub(crate) fn read_with<'d>(
         _ => grants::read(table, &mut line)?,
     }
     let rate = line.rate;
-    let wire = Wire { layer: link_layer, rate };
+    // A rate that is wrong is reported once: limits in time, which need a rate, are read by another one.
+    let stand_in = table.has("rate").then_some(BitRate::from_mbit_per_s(1));
+    let wire = Wire { layer: link_layer, rate: rate.or(stand_in) };
     let queue = match (table.table("queue").or(inherited.queue), &defaults.queue) {
         (Some(queue), _) => queue::read(queue, &wire),
         (None, Some(queue)) => queue::checked(table, queue, &link_layer),
@@ -297,10 +299,10 @@ pub(crate) fn named_layer(table: &Table<'_>, name: &str) -> Option<LinkLayer> {
             Some((tunnel, carrier)) if LinkLayer::from_name(carrier).is_none() => (format!("{tunnel}/"), carrier),
             _ => (String::new(), name),
         };
-        let names = || PRESETS.iter().flat_map(Preset::names);
+        let names = Preset::candidates(wanted);
         let near = match tunnel.as_str() {
-            "" => did_you_mean(wanted, names()),
-            tunnel => nearest(wanted, names()).map(|known| format!("did you mean \"{tunnel}{known}\"?")),
+            "" => did_you_mean(wanted, names),
+            tunnel => nearest(wanted, names).map(|known| format!("did you mean \"{tunnel}{known}\"?")),
         };
         let hint = match near {
             Some(hint) => hint,

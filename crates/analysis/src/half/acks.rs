@@ -59,6 +59,9 @@ impl Half {
                 }
             }
         }
+        if let Some(sent) = covered.newest.filter(|_| self.last.ack.round_trip.is_none()) {
+            self.sample(now, sent);
+        }
         if ack >= self.stream.una {
             self.on_window(now, packet);
         }
@@ -173,6 +176,12 @@ impl Half {
         original
     }
 
+    /// The ACK that arrives `now` is the answer to a segment of `sent`.
+    fn sample(&mut self, now: Instant, sent: Instant) {
+        self.rtt.sample(now.since(sent));
+        self.last.ack.round_trip = Some(now.since(sent));
+    }
+
     /// Measures the round trip of the newest acknowledged segment, and the distance from the
     /// preceding ACK.
     fn measure(&mut self, now: Instant, newest: &Segment, clean: bool, packet: &Meta, is_bare: bool) {
@@ -184,8 +193,7 @@ impl Half {
             (repeated && echo.is_some() && echo == newest.timestamp).then_some(newest.last)
         };
         if let Some(sent) = sent {
-            self.rtt.sample(now.since(sent));
-            self.last.ack.round_trip = Some(now.since(sent));
+            self.sample(now, sent);
         }
         if !(clean && is_bare) {
             self.times.spaced = None;
@@ -244,7 +252,12 @@ impl Half {
             (self.sack.used, self.sack.allowed) = (true, true);
             if self.sack.ranges.add(left, right) {
                 covered.sacked = true;
-                covered.original |= self.sent.sack(left, right, now, self.recovery.until);
+                self.sent.sack(left, right, now, |segment| {
+                    if segment.sends == Sends::Once {
+                        covered.original |= segment.end <= self.recovery.until;
+                        covered.newest = covered.newest.max(Some(segment.first));
+                    }
+                });
             }
         }
         covered

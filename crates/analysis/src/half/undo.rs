@@ -9,6 +9,7 @@
 
 use crate::timestamps;
 use lastmile_packet::Meta;
+use lastmile_units::Instant;
 
 /// What an ACK covers for the first time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,6 +20,9 @@ pub(super) struct Covered {
     pub(super) sacked: bool,
     /// It covers octets that were sent once, before the repair began.
     pub(super) original: bool,
+    /// The transmission of the newest segment that its SACK blocks report for the first time, of those that were sent
+    /// once.
+    pub(super) newest: Option<Instant>,
 }
 
 /// The evidence by which the sender undoes this repair.

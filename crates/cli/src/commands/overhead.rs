@@ -151,7 +151,7 @@ fn links(arguments: &Arguments) -> Result<Vec<Named>> {
 /// The link layer with the name `name`.
 pub(crate) fn link_by_name(name: &str) -> Result<LinkLayer> {
     LinkLayer::from_name(name).ok_or_else(|| {
-        let hint = did_you_mean(name, PRESETS.iter().flat_map(Preset::names));
+        let hint = did_you_mean(name, Preset::candidates(name));
         Failure::new(format_args!("unknown link layer \"{name}\"")).hint(hint.unwrap_or_else(|| {
             "`lastmile overhead` lists them; words of tc-cake(8) are known, too: \"ptm overhead 34\"".to_owned()
         }))

@@ -23,13 +23,13 @@ fn a_finding_shows_place_line_caret_and_hint() {
 
 #[test]
 fn a_hint_names_those_that_begin_with_the_word_or_the_nearest() {
-    let known = ["pppoa-vcmux", "pppoa", "pppoe-vcmux", "pppoe-llcsnap", "pppoe-ptm"];
+    let known = ["pppoa-vcmux", "pppoa", "pppoa-llc", "pppoe-vcmux", "pppoe-llcsnap", "pppoe-ptm"];
     assert_eq!(
         did_you_mean("pppoe", known).unwrap(),
         "did you mean \"pppoe-vcmux\", \"pppoe-llcsnap\" or \"pppoe-ptm\"?"
     );
     assert_eq!(did_you_mean("pppoe-pmt", known).unwrap(), "did you mean \"pppoe-ptm\"?");
-    assert_eq!(did_you_mean("ppp", known), None, "five are too many");
+    assert_eq!(did_you_mean("ppp", known), None, "six are too many");
     assert_eq!(did_you_mean("c", ["a", "b"]), None, "no letter is right");
     assert_eq!(did_you_mean("ac", ["a", "b"]).unwrap(), "did you mean \"a\"?");
 }

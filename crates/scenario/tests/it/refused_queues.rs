@@ -321,3 +321,14 @@ fn classes_that_are_no_list_are_one_error() {
     assert_eq!(wrong.len(), 1, "{wrong:?}");
     assert!(wrong[0].contains("0 classes; there are 1 to 16"), "{wrong:?}");
 }
+
+/// Limits in time need the rate, whose error is the only one.
+#[test]
+fn a_wrong_rate_is_reported_alone() {
+    let errors =
+        headlines(&LINE.replace("\"512 kbit/s\"", "\"12 MB/s\", queue = { kind = \"fifo\", limit = \"9 ms\" }"));
+    assert_eq!(
+        errors,
+        ["error: x.toml:4:15: access.up.rate: \"12 MB/s\" counts bytes; a bit rate counts bits: write \"96 Mbit/s\""]
+    );
+}

@@ -1,8 +1,8 @@
-//! The rows of a comparison: policies and values of keys in every combination, or the cases of the file.
+//! The rows of a comparison: cases of the file, policies and values of keys in every combination.
 
 use std::collections::BTreeMap;
 
-use lastmile_scenario::{Access, Diagnostic, Override, Report, Scenario};
+use lastmile_scenario::{Access, Case, Diagnostic, Override, Report, Scenario};
 
 use crate::error::Error;
 use crate::variant::{Variant, file_name, policy_override};
@@ -114,14 +114,29 @@ pub struct Dimension {
     what: String,
     /// The option as given.
     option: String,
-    values: Vec<(String, Override)>,
+    values: Vec<Value>,
 }
+
+/// A value of a column, and the settings that it means.
+type Value = (String, Vec<Override>);
 
 impl Dimension {
     fn of_policies<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
-        let value = |name: &str| (name.to_owned(), policy_override(name));
+        let value = |name: &str| (name.to_owned(), vec![policy_override(name)]);
         let values = names.into_iter().map(|name| value(name.trim())).collect();
         Self { what: "policy".to_owned(), option: "--policy".to_owned(), values }
+    }
+
+    /// The cases of a file.
+    fn of_cases(cases: &[Case]) -> Result<Self, Error> {
+        if let Some((one, two, name)) = same_folder(cases.iter().map(|case| case.name.as_str())) {
+            let place = cases.iter().rev().find(|case| case.name == two).map(|case| case.place.clone());
+            let message = format!("the cases {one:?} and {two:?} have one folder for their results: {name}");
+            let place = place.expect("one of the cases is called so");
+            return Err(Error::Report(Report::of(Diagnostic::error(place, message))));
+        }
+        let values = cases.iter().map(|case| (case.name.clone(), case.set.clone())).collect();
+        Ok(Self { what: "case".to_owned(), option: "[[case]]".to_owned(), values })
     }
 
     /// Parses `KEY=VALUE,...`.
@@ -140,7 +155,7 @@ impl Dimension {
     pub fn of_key<'a>(key: &str, values: impl IntoIterator<Item = &'a str>) -> Self {
         let value = |value: &str| {
             let pair = format!("{key}={value}");
-            (value.to_owned(), Override::from_argument(&pair, &format!("--vary {pair}")))
+            (value.to_owned(), vec![Override::from_argument(&pair, &format!("--vary {pair}"))])
         };
         Self { what: key.to_owned(), option: format!("--vary {key}"), values: values.into_iter().map(value).collect() }
     }
@@ -181,10 +196,7 @@ fn split(values: &str) -> Vec<&str> {
 /// Nothing to compare, a key twice, or two runs with one folder for their results.
 pub fn of(choice: &Choice, file: &Scenario) -> Result<Rows, Error> {
     let common = &choice.common;
-    if choice.policies.is_empty() && choice.vary.is_empty() {
-        if !file.cases().is_empty() {
-            return cases(common, file);
-        }
+    if choice.policies.is_empty() && choice.vary.is_empty() && file.cases().is_empty() {
         let Some(access) = file.access() else {
             let hint = "add a [[case]] to the file for each run, or give --vary KEY=VALUE,...";
             let message = "nothing to compare: the file has neither a [[case]] nor an [access] line";
@@ -216,6 +228,15 @@ pub fn of(choice: &Choice, file: &Scenario) -> Result<Rows, Error> {
         }
         dimensions.push(dimension);
     }
+    if !file.cases().is_empty() {
+        for (case, set) in file.cases().iter().flat_map(|case| case.set.iter().map(move |set| (case, set))) {
+            if let Some(other) = dimensions.iter().find(|other| set.is_within(other.key())) {
+                let message = format!("{} and the case {:?} set one key, {}", other.option, case.name, other.key());
+                return Err(Error::new(message).hint("leave the option out, or take the case out of the file"));
+            }
+        }
+        dimensions.insert(0, Dimension::of_cases(file.cases())?);
+    }
     let what = dimensions.iter().map(|dimension| dimension.what.clone()).collect();
     Ok(Rows { what, rows: grid(common, &dimensions)? })
 }
@@ -235,7 +256,7 @@ fn grid(common: &[Override], dimensions: &[Dimension]) -> Result<Vec<Row>, Error
             return Err(Error::new(format_args!("{option} has \"{value}\" twice")));
         }
     }
-    let mut combinations: Vec<Vec<&(String, Override)>> = vec![Vec::new()];
+    let mut combinations: Vec<Vec<&Value>> = vec![Vec::new()];
     for dimension in dimensions {
         let with = |before: &Vec<_>| {
             let before = before.clone();
@@ -243,10 +264,10 @@ fn grid(common: &[Override], dimensions: &[Dimension]) -> Result<Vec<Row>, Error
         };
         combinations = combinations.iter().flat_map(with).collect();
     }
-    let row = |combination: Vec<&(String, Override)>| {
-        let (values, own): (Vec<String>, _) = combination.into_iter().cloned().unzip();
+    let row = |combination: Vec<&Value>| {
+        let (values, own): (Vec<String>, Vec<Vec<Override>>) = combination.into_iter().cloned().unzip();
         let label = values.join(", ");
-        (values, label, own)
+        (values, label, own.concat())
     };
     let rows = Row::all(combinations.into_iter().map(row).collect(), common);
     match same_folder(rows.iter().map(|row| row.variant.label.as_str())) {
@@ -267,18 +288,6 @@ fn same_folder<'a>(labels: impl Iterator<Item = &'a str>) -> Option<(&'a str, &'
         }
     }
     None
-}
-
-fn cases(common: &[Override], file: &Scenario) -> Result<Rows, Error> {
-    let cases = file.cases();
-    if let Some((one, two, name)) = same_folder(cases.iter().map(|case| case.name.as_str())) {
-        let place = cases.iter().rev().find(|case| case.name == two).map(|case| case.place.clone());
-        let message = format!("the cases {one:?} and {two:?} have one folder for their results: {name}");
-        let place = place.expect("one of the cases is called so");
-        return Err(Error::Report(Report::of(Diagnostic::error(place, message))));
-    }
-    let rows = cases.iter().map(|case| (vec![case.name.clone()], case.name.clone(), case.set.clone())).collect();
-    Ok(Rows { what: vec!["case".to_owned()], rows: Row::all(rows, common) })
 }
 
 /// No policy, the file's own, and the default ones.

@@ -157,6 +157,27 @@ fn the_repair_after_a_timeout_ends_with_a_lost_retransmission() {
     assert_eq!((repeats.timeouts, repeats.after_timeout, repeats.fast), (1, 1, 1));
 }
 
+/// Segment 0 is lost. Blocks report segment 2 after 108 ms, 3 after 127 ms and 4 after 136 ms: the newest of each ACK is
+/// a sample, as in Linux, and the handshake of 100 ms. The retransmission gives none without timestamps, nor do the
+/// segments above it, whose cumulative ACK waited for it.
+#[test]
+fn a_segment_measures_the_round_trip_when_sack_first_reports_it() {
+    let mut talk = Talk::open();
+    for (number, ms) in [200, 201, 202, 203, 204].into_iter().enumerate() {
+        talk.data(ms, number as u32);
+    }
+    talk.ack(310, 0, &[(1, 3)]);
+    talk.ack(330, 0, &[(1, 4)]);
+    talk.ack(331, 0, &[(1, 4)]);
+    talk.ack(340, 0, &[(1, 5)]);
+    talk.data(341, 0);
+    talk.ack(600, 5, &[]);
+    let trips = talk.up().delays.round_trips;
+    // The histogram has two digits.
+    let ms = |trip: Option<Duration>| trip.map(|trip| (trip.as_secs_f64() * 1e3).round());
+    assert_eq!((trips.count, ms(trips.median), ms(trips.p95)), (4, Some(108.0), Some(136.0)));
+}
+
 /// Three duplicate ACKs amid a recovery begin another one of a sender without SACK (RFC 5681), and are part of it with
 /// SACK (RFC 6675), which this sender shows later.
 #[test]

@@ -217,7 +217,7 @@ fn a_sender_that_left_a_lost_repair_to_its_timer_does_so_again() {
         }
         talk.ack(1_100, 9, &[(10, 17)]);
         talk.data(1_100, 9);
-        talk.data(1_101, 17);
+        talk.data(1_298, 17);
         talk.ack(1_398, 9, &[(10, 18)]);
         talk.data(1_402, 9);
         talk.ack(1_502, 18, &[]);

@@ -14,7 +14,7 @@ use lastmile_studies::variant::common;
 /// Simulate a scenario under several policies, with several values of keys, or in several cases
 ///
 /// Each row of the table is a run. Several lists of values make a grid: every combination is a row,
-/// and the values of the last list change fastest.
+/// and the values of the last list change fastest. The [[case]]s of the file are the first list.
 ///
 /// Over an [access] line, a row shows the goodput of downloads and uploads while both are active,
 /// and the round trips of the file's ping and of a best-effort probe. The baseline is the goodput
@@ -31,8 +31,8 @@ pub(crate) struct Arguments {
     pub(super) scenario: PathBuf,
 
     /// Policies in place of the file's: built-in ones, files, or none for the line's own queues
-    /// [default, without --vary: the [[case]]s of the file, or else none, the file's policy, cake,
-    /// fq-codel-sqm and full-both-ways]
+    /// [default, without --vary and [[case]]s: none, the file's policy, cake, fq-codel-sqm and
+    /// full-both-ways]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(super) policy: Vec<String>,
 
