@@ -287,8 +287,8 @@ impl State {
             return;
         }
         let distance = self.halves[side].to_distant_sender(opened);
-        if begins && distance.is_some() {
-            self.remotes[side] = Some(Box::new(Remote::new(&self.halves[side])));
+        if begins && let Some(distance) = distance {
+            self.remotes[side] = Some(Box::new(Remote::new(&self.halves[side], distance)));
         }
         if let Some(own) = &mut self.remotes[side]
             && !distance.is_some_and(|distance| own.sent(now, packet, distance))

@@ -26,7 +26,9 @@ use std::num::{NonZeroU16, NonZeroU32};
 use lastmile_packet::{Meta, SeqNumber, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
-use self::state::{Doubt, Last, Past, Phase, Queue, ReceiveWindow, Recent, Recovery, Sack, SenderSide, Stream, Times};
+use self::state::{
+    Doubt, Last, Opening, Past, Phase, Queue, ReceiveWindow, Recent, Recovery, Sack, SenderSide, Stream, Times,
+};
 use crate::cause::Cause;
 use crate::congestion::Congestion;
 use crate::limit::{Limit, Shares};
@@ -75,10 +77,19 @@ impl Half {
         self.stream.fin.is_some()
     }
 
-    /// The direction so far, without measurements of the path: its sender is seen from its own end.
-    pub(crate) fn seen_from_its_sender(&self) -> Self {
+    /// The direction so far, without measurements of the path: its sender is seen from its own end. Its packets have
+    /// times that are earlier by its `distance`, and so has its SYN.
+    pub(crate) fn seen_from_its_sender(&self, distance: Duration) -> Self {
         let sender = SenderSide { is_far: true, ..SenderSide::default() };
-        Self { sender, rtt: RoundTrip::default(), ..self.clone() }
+        let mut half = Self { sender, rtt: RoundTrip::default(), ..self.clone() };
+        match half.stream.opening {
+            Opening::Unanswered => half.out.limits.shares.add(Limit::Handshake, distance),
+            Opening::Answered(at) if half.times.last_event == Some(at) => {
+                half.times.last_event = Some(Instant::from_ps(at.as_ps().saturating_sub(distance.as_ps())));
+            }
+            Opening::Answered(_) | Opening::Other => {}
+        }
+        half
     }
 
     /// True for data while others are sent and not acknowledged, captured or not: data before it, or
@@ -119,6 +130,13 @@ impl Half {
         let (syn, fin) = (packet.flags.contains(TcpFlags::SYN), packet.flags.contains(TcpFlags::FIN));
         let len = payload + i64::from(syn) + i64::from(fin);
         self.last.data = None;
+        if syn && !packet.flags.contains(TcpFlags::ACK) {
+            self.stream.opening = Opening::Unanswered;
+        } else if self.stream.opening == Opening::Unanswered && packet.flags.contains(TcpFlags::ACK) {
+            self.account(now, None);
+            self.stream.opening = Opening::Answered(now);
+            self.limit = Some(self.limit_now());
+        }
         self.last.numbers.note(packet.ip_id, self.size.segments(payload.unsigned_abs()) as u16);
         if packet.flags.contains(TcpFlags::RST) || len == 0 {
             self.out.repeats.probes += u64::from(self.is_empty_probe(packet));

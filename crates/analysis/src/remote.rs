@@ -45,10 +45,10 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
-    /// A sender whose direction has come so far.
-    pub(crate) fn new(half: &Half) -> Self {
+    /// A sender at this distance, whose direction has come so far.
+    pub(crate) fn new(half: &Half, distance: Duration) -> Self {
         Self {
-            half: half.seen_from_its_sender(),
+            half: half.seen_from_its_sender(distance),
             clock: SenderClock::default(),
             acks: VecDeque::new(),
             responses: VecDeque::new(),

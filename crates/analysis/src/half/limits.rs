@@ -122,9 +122,11 @@ impl Half {
         least.filter(|least| is_sure && *least > WITHIN_HOSTS)
     }
 
-    /// The sender's limits from the capture's vantage point, and their basis.
-    fn judge_limits(&mut self, vantage: Vantage) -> Option<Basis> {
+    /// The sender's limits from the capture's vantage point, and their basis. The account at a distant sender has the
+    /// handshake in the time between its SYN and its first data.
+    fn judge_limits(&mut self, vantage: Vantage, opening: Duration) -> Option<Basis> {
         let there = self.sender.account.finish(self.times.advanced, self.sender.turnaround.least());
+        self.out.limits.shares.add(Limit::Handshake, opening);
         let (shares, basis) = match (vantage, there) {
             (Vantage::Sender, _) => (self.out.limits.shares, Basis::Packets),
             (_, Some((shares, Basis::Timestamps))) => (shares, Basis::Timestamps),
@@ -153,10 +155,14 @@ impl Half {
         };
         self.out.position.vantage = Vantage::new(ways[0], ways[1]).behind_a_queue(self.out.delays.usual());
         self.out.window.limiting = self.window.limiting.mean();
+        // The SYN of the other side.
+        let opening = self.times.begun.filter(|_| self.initial().is_some());
+        let opening = opening.map(|begun| begun.since(from)).unwrap_or_default();
         if let Some(remote) = remote.filter(|_| self.out.position.vantage != Vantage::Sender) {
             self.out.repeats = remote.out.repeats;
             self.out.events = remote.out.events;
             self.out.limits = Limits { shares: remote.out.limits.shares, basis: Some(Basis::Timestamps) };
+            self.out.limits.shares.add(Limit::Handshake, opening);
             self.out.initial_window = remote.out.initial_window;
             self.out.window.limiting = remote.window.limiting.mean();
         } else {
@@ -164,18 +170,13 @@ impl Half {
             if matches!(self.out.position.vantage, Vantage::Between | Vantage::Receiver) {
                 self.out.initial_window = None;
             }
-            self.out.limits.basis = self.judge_limits(self.out.position.vantage);
+            self.out.limits.basis = self.judge_limits(self.out.position.vantage, opening);
             if self.out.limits.basis.is_none() {
                 self.out.limits.shares = Shares::default();
             }
         }
         let acknowledged = self.stream.una.min(self.stream.fin.unwrap_or(i64::MAX)) - self.stream.origin;
         self.out.volume.bytes_acknowledged = acknowledged.max(0).unsigned_abs();
-        if self.initial().is_some() && self.out.limits.basis.is_some() {
-            // The SYN of the other side.
-            let opening = self.times.begun.map(|begun| begun.since(from)).unwrap_or_default();
-            self.out.limits.shares.add(Limit::Handshake, opening);
-        }
         let end = self.times.delivered.or(self.times.advanced).or(self.times.last_sent).unwrap_or(from);
         self.out.active = end.since(from);
         let volume = &mut self.out.volume;

@@ -72,12 +72,27 @@ pub(super) struct Stream {
     pub(super) una: i64,
     /// Offset of the FIN.
     pub(super) fin: Option<i64>,
+    /// The handshake of the side that opens the connection.
+    pub(super) opening: Opening,
+}
+
+/// The handshake of a direction, as far as its sender opens the connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Opening {
+    /// The other side opens the connection, or no SYN was captured.
+    #[default]
+    Other,
+    /// The sender has not acknowledged the SYN of the other side: it may not have it yet.
+    Unanswered,
+    /// The packet with that acknowledgement was captured at this time.
+    Answered(Instant),
 }
 
 impl Stream {
-    /// True while the captured SYN is not acknowledged. Without one, offsets below zero were sent before the capture.
+    /// True during the handshake: while the captured SYN is not acknowledged, or its sender does not know that it is.
+    /// Without one, offsets below zero were sent before the capture.
     pub(super) fn is_opening(&self) -> bool {
-        self.origin == 1 && self.una < 1
+        self.origin == 1 && (self.una < 1 || self.opening == Opening::Unanswered)
     }
 
     /// True for the offset of the captured SYN.

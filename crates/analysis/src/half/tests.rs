@@ -6,7 +6,7 @@ use lastmile_packet::{
 };
 use lastmile_units::{Duration, Instant};
 
-use crate::{Analysis, Connection, Direction, Limit};
+use crate::{Analysis, Basis, Connection, Direction, Limit};
 
 mod capture;
 mod limits;

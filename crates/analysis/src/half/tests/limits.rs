@@ -208,3 +208,17 @@ fn the_wait_for_a_syn_is_the_handshakes_in_both_directions() {
         (Duration::from_ms(3_200), Duration::from_ms(3_100))
     );
 }
+
+/// Next to the client, without timestamps: the server waits 100 ms for the answer to its SYN, which show as the time from
+/// the SYN to the first data. The time from the SYN of the client to that of the server is the same wait.
+#[test]
+fn the_handshake_of_a_distant_server_counts_once() {
+    let mut talk = Talk::opened(100, 100);
+    let server =
+        Meta { seq: SeqNumber::new(8), ack: SeqNumber::new(ISN).add(1), flags: TcpFlags::ACK, ..Meta::default() };
+    talk.packet(200, false, server, Options::NONE, 1000);
+    let client = Meta { seq: SeqNumber::new(ISN).add(1), ack: SeqNumber::new(1008), ..server };
+    talk.packet(200, true, client, Options::NONE, 0);
+    let limits = talk.end().down.limits;
+    assert_eq!((limits.basis, limits.shares.of(Limit::Handshake).as_ms()), (Some(Basis::RoundTrip), 100));
+}
