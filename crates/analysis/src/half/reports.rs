@@ -50,17 +50,18 @@ impl Reports {
         if self.reported > self.retransmitted {
             return None;
         }
-        // Of several retransmissions of a segment a report is about one.
+        // Of several retransmissions of a segment a report is about one: the latest, since an earlier one was needed where
+        // the segment was lost.
         let (mut named, mut needless) = (Vec::new(), Needless::default());
-        self.unreported.retain(|sent| {
-            let is_meant = sent.start < right && left < sent.end && !named.contains(&sent.start);
-            if is_meant {
+        for index in (0..self.unreported.len()).rev() {
+            let sent = self.unreported[index];
+            if sent.start < right && left < sent.end && !named.contains(&sent.start) {
                 named.push(sent.start);
                 needless.all += 1;
                 needless.timeouts += u64::from(sent.by_timeout);
+                self.unreported.remove(index);
             }
-            !is_meant
-        });
+        }
         Some(needless)
     }
 
@@ -109,6 +110,16 @@ mod tests {
         for start in [5001, 1] {
             assert_eq!(reports.settle(at(10), start), Needless::default(), "that is known");
         }
+    }
+
+    /// A fast retransmission was needed, and the timeout that followed was not: report and echo are of the same one.
+    #[test]
+    fn a_report_is_of_the_latest_retransmission_of_a_segment() {
+        let mut reports = Reports::default();
+        reports.note(at(10), (1, 1001), false);
+        reports.note(at(300), (1, 1001), true);
+        assert_eq!(reports.needless(1, 1001), needless(1, 1));
+        assert_eq!(reports.settle(at(300), 1), Needless::default());
     }
 
     #[test]
