@@ -1,11 +1,13 @@
 //! The properties of each packet that a comparison of two captures keeps.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::net::{IpAddr, Ipv6Addr};
 use std::ops::RangeInclusive;
 
-use lastmile_packet::{HashKey, IpAddresses, Parsed, Protocol, TcpFlags};
+use lastmile_packet::{FlowKey, HashKey, IpAddresses, Parsed, Protocol, TcpFlags};
+
+use crate::Sighting;
 
 /// A packet, as it is recognised in the other capture.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -36,12 +38,18 @@ pub struct Fingerprints {
     /// Flows of TCP that no router forwards.
     pub(super) local: BTreeSet<u32>,
     pub(super) key: HashKey,
+    /// The interface at which each direction of a flow counts: the one that showed it first.
+    sightings: HashMap<FlowKey, Sighting, HashKey>,
 }
 
 impl Fingerprints {
     /// Adds a packet captured at this time since 1970, by the clock of its capture. A packet that stays on its link is
     /// omitted: those of two links may be equal, as reports of MLD are. The numbers of TCP tell its packets apart.
-    pub fn packet(&mut self, at_ns: u64, packet: &Parsed) {
+    /// A forwarding host shows each packet at several interfaces; the first one of each direction counts.
+    pub fn packet(&mut self, at_ns: u64, sighting: Sighting, packet: &Parsed) {
+        if *self.sightings.entry(packet.key).or_insert(sighting) != sighting {
+            return;
+        }
         let meta = &packet.meta;
         let is_local = is_of_a_link(&packet.key.addresses.ip);
         if is_local && meta.protocol != Protocol::Tcp {

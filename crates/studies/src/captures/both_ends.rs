@@ -262,6 +262,9 @@ fn clocks(both: &BothEnds) -> String {
             let late = seconds(ppm / 1e6 * both.span_s);
             let _ = write!(text, ", and by up to {late} more, since a drift is known within {ppm:.1} ppm.");
         }
+        None if both.clock_drift_ppm.is_some_and(|drift| drift != 0.0) => text.push_str(
+            ", if the clocks drift so: at one pace packets would arrive before they are sent, and the error is not known.",
+        ),
         None => text.push_str(", if the clocks run at one pace: the packets do not show their drift."),
     }
     for step in &both.clock_steps {
@@ -308,6 +311,11 @@ mod tests {
         assert_eq!(
             clocks(&both(Some((-4.5e-6, 18.5e-6, 0.0)), None)),
             format!("{same}, if the clocks run at one pace: the packets do not show their drift.")
+        );
+        let certain = clocks(&both(Some((-4.5e-6, 18.5e-6, 3.0)), None));
+        assert!(
+            certain.contains("gains +3.0 ppm.") && certain.contains(", if the clocks drift so: at one"),
+            "{certain}"
         );
         let more = ", and by up to 40 µs more, since a drift is known within 2.0 ppm.";
         assert_eq!(clocks(&both(Some((-4.5e-6, 18.5e-6, 0.0)), Some(2.0))), format!("{same}{more}"));

@@ -1,8 +1,8 @@
 use std::collections::BTreeSet;
 
-use lastmile_analysis::Analysis;
 use lastmile_analysis::datagrams::DatagramAnalysis;
 use lastmile_analysis::joined::Fingerprints;
+use lastmile_analysis::{Analysis, Sighting};
 use lastmile_packet::{FlowAddresses, FlowId, FlowKey, Meta, Parsed, Protocol, SeqNumber, TcpFlags};
 use lastmile_units::{Duration, Instant};
 use serde_json::Value;
@@ -43,7 +43,7 @@ fn analysed() -> Analysed {
         let at = Instant::ZERO + Duration::from_ms(at_ms);
         analysis.packet(at, &packet);
         datagrams.packet(at, &packet, &[]);
-        glimpses.packet(at_ms * 1_000_000, &packet);
+        glimpses.packet(at_ms * 1_000_000, Sighting::default(), &packet);
     }
     Analysed {
         path: "a.pcap".into(),
