@@ -110,13 +110,18 @@ impl Half {
     }
 
     /// The sender's response time as seen from the capture; `opened` is that of the handshake.
-    fn reaction(&self, opened: Option<Duration>) -> Duration {
-        let own = match (opened, self.sender.turnaround.fastest()) {
+    fn response(&self, opened: Option<Duration>) -> Duration {
+        match (opened, self.sender.turnaround.fastest()) {
             (Some(opened), Some(fastest)) => opened.max(fastest),
             (Some(known), None) | (None, Some(known)) => known,
             // Without a measurement the capture is assumed to be in the middle of the path.
             (None, None) => self.rtt.least().unwrap_or_default() / 2,
-        };
+        }
+    }
+
+    /// The sender's longest usual response time.
+    fn reaction(&self, opened: Option<Duration>) -> Duration {
+        let own = self.response(opened);
         own + own / 4 + self.rtt.least().unwrap_or_default() / 4 + HOST_SLACK
     }
 

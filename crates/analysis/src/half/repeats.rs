@@ -5,9 +5,9 @@ use std::num::NonZeroU16;
 use lastmile_packet::Meta;
 use lastmile_units::{Duration, Instant};
 
+use super::Half;
 use super::cause::LEAST;
 use super::state::{DUP_THRESH, Old, Phase};
-use super::{HOST_SLACK, Half};
 use crate::cause::Cause;
 use crate::outstanding::{Segment, Sends};
 use crate::timestamps;
@@ -86,7 +86,7 @@ impl Half {
             }
         }
         if !old.seen {
-            if self.is_late(now, packet, old, reaction) {
+            if self.is_late(now, packet, old, opened) {
                 self.out.repeats.out_of_order += 1;
                 return Kind::Reordered;
             }
@@ -138,7 +138,7 @@ impl Half {
 
     /// True for a packet that fills a hole and was sent before the data that showed the hole: by its timestamp,
     /// or because it is too early for a repair.
-    fn is_late(&self, now: Instant, packet: &Meta, old: &Old, reaction: Duration) -> bool {
+    fn is_late(&self, now: Instant, packet: &Meta, old: &Old, opened: Option<Duration>) -> bool {
         let Some((seen, timestamp)) = old.above else { return false };
         let own = timestamps::of(packet);
         if let (Some(own), Some(other)) = (own, timestamp) {
@@ -147,8 +147,8 @@ impl Half {
                 return !timestamps::is_before(other, own);
             }
         }
-        // A repair needs the ACK of the data above the hole, and a path back.
-        now.since(seen) < reaction.saturating_sub(HOST_SLACK).max(Duration::from_ms(1))
+        // A repair needs the ACK of the data above the hole, and a path back. A handshake may have taken longer.
+        now.since(seen) < (self.response(opened) * 3 / 4).max(Duration::from_ms(1))
             && self.recovery.dup_acks < DUP_THRESH
     }
 }
