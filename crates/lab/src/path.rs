@@ -1,6 +1,7 @@
 //! From a scenario's links to the hops that packets take between its two ends.
 
-use lastmile_model::{AccessLine, Hop, Network, NodeIndex};
+use lastmile_model::{AccessLine, Autorate, Hop, Network, NodeIndex};
+use lastmile_queueing::autorate;
 use lastmile_scenario::Scenario;
 
 use crate::error::Error;
@@ -30,9 +31,7 @@ impl<'s> Path<'s> {
         };
         let path = Self { network, ends: [client, server], up: way(client, server)?, down: way(server, client)? };
         path.refuse_cells(scenario)?;
-        if !network.autorates.is_empty() {
-            return Err(Error::Autorate { scenario: scenario.name().to_owned() });
-        }
+        path.refuse_shapers_elsewhere(scenario)?;
         Ok(path)
     }
 
@@ -46,6 +45,33 @@ impl<'s> Path<'s> {
             }),
             None => Ok(()),
         }
+    }
+
+    /// A controller needs both of its shapers.
+    fn refuse_shapers_elsewhere(&self, scenario: &Scenario) -> Result<(), Error> {
+        let crossed = |link: &usize| self.at(*link).is_some();
+        let split = self.network.autorates.iter().find(|autorate| {
+            let [down, up] = autorate.shapers.each_ref().map(crossed);
+            down != up
+        });
+        match split {
+            Some(_) => Err(Error::OneShaper { scenario: scenario.name().to_owned() }),
+            None => Ok(()),
+        }
+    }
+
+    /// The controllers of shapers on the way, and the hops of their shapers: down, up. Hops up are numbered first.
+    pub fn autorates(&self) -> Vec<(autorate::Config, [usize; 2])> {
+        let steered = |autorate: &Autorate| {
+            let [down, up] = autorate.shapers.map(|link| self.at(link));
+            Some((autorate.controller.clone(), [down?, up?]))
+        };
+        self.network.autorates.iter().filter_map(steered).collect()
+    }
+
+    /// The hop of this link, if it is on the way.
+    fn at(&self, link: usize) -> Option<usize> {
+        self.up.iter().chain(&self.down).position(|crossed| *crossed == link)
     }
 
     /// The nodes at both ends: the client and the server.
@@ -66,14 +92,12 @@ impl<'s> Path<'s> {
     /// The network with these links alone, those up and then those down, the access lines that they cross, and no
     /// traffic.
     pub fn network(&self) -> Network {
-        let links: Vec<usize> = self.up.iter().chain(&self.down).copied().collect();
-        let here = |link: usize| links.iter().position(|crossed| *crossed == link);
         let line = |line: &AccessLine| {
-            Some(AccessLine { name: line.name.clone(), down: here(line.down)?, up: here(line.up)? })
+            Some(AccessLine { name: line.name.clone(), down: self.at(line.down)?, up: self.at(line.up)? })
         };
         Network {
             lines: self.network.lines.iter().filter_map(line).collect(),
-            links: links.iter().map(|link| self.network.links[*link].clone()).collect(),
+            links: self.up.iter().chain(&self.down).map(|link| self.network.links[*link].clone()).collect(),
             traffic: Vec::new(),
             atm: None,
             autorates: Vec::new(),

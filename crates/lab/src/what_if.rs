@@ -41,6 +41,8 @@ pub struct Setup {
     /// The name of each hop in answers, and the classes of its scheduler. Hops of two policies with one
     /// name are compared.
     names: Vec<(String, Vec<Class>)>,
+    /// A controller moves its rates by pings, which a record does not have.
+    moves_rates: bool,
 }
 
 impl Setup {
@@ -48,7 +50,8 @@ impl Setup {
     pub fn of_middlebox(policy: &Policy, [up, down]: [Hop; 2]) -> Self {
         let behind = policy.down.as_ref().map_or_else(Vec::new, |down| down.classes.clone());
         let names = vec![(up.name.clone(), policy.classes.clone()), (down.name.clone(), behind)];
-        Self { policy: policy.name.clone(), up: vec![up], down: vec![down], names }
+        let moves_rates = policy.autorate().is_some();
+        Self { policy: policy.name.clone(), up: vec![up], down: vec![down], names, moves_rates }
     }
 
     /// The name of the slowest hop of each direction.
@@ -298,6 +301,10 @@ pub fn answer<'a>(
     limits: &'a [&'a str],
     recent: impl Deref<Target = Recent>,
 ) -> Result<Answer<'a>, String> {
+    if let Some(setup) = [in_force, other].into_iter().find(|setup| setup.moves_rates) {
+        let policy = &setup.policy;
+        return Err(format!("the policy \"{policy}\" has [autorate]: its rates follow pings, and a replay has none"));
+    }
     let ended = "the program ends";
     let records = handle.records().ok_or(ended)?;
     let now = handle.states().ok_or(ended)?;

@@ -17,6 +17,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use clap::{Args, Subcommand};
 use lastmile_lab::path::Path;
 use lastmile_lab::what_if::{Alternatives, Script};
+use lastmile_live::autorate::{Reflectors, Steering};
 use lastmile_live::control::Listener;
 use lastmile_live::emulate::{Config, Ended, Handle, Outcome, Place, Side, Tuning, World};
 use lastmile_live::netns::Namespace;
@@ -250,13 +251,15 @@ fn emulate(file: &std::path::Path, start: &Start, printer: &mut Printer) -> Resu
             printer.talk(&without_stamps(side.device(), obstacle));
         }
     }
+    let steered = path.autorates().into_iter().map(|(autorate, hops)| world.steering(&autorate, hops));
+    let steered = steered.collect::<std::result::Result<Vec<_>, _>>()?;
     let teller = Teller::new(scenario.name(), &config.up, &config.down);
     let watch = start.command.is_empty().then(|| Watch {
         title: format!("lastmile emulate {}", scenario.name()),
         printed: ends,
         display: start.display(),
     });
-    let outcome = attended(&teller, (listener, dashboard), &mut world, watch.as_ref(), |world| {
+    let outcome = attended(&teller, (listener, dashboard, steered), &mut world, watch.as_ref(), |world| {
         match start.command.split_first() {
             None => world.run(&stop, start.duration),
             Some((program, rest)) => world.run_command(&stop, Command::new(program).args(rest)),
@@ -303,7 +306,7 @@ impl Watch {
 /// Carries packets while other threads answer at the control socket and show counters.
 fn attended(
     teller: &Teller,
-    (listener, dashboard): (Option<Listener>, Option<Dashboard>),
+    (listener, dashboard, steered): (Option<Listener>, Option<Dashboard>, Vec<(Steering, Reflectors)>),
     world: &mut World,
     watch: Option<&Watch>,
     carry: impl FnOnce(&mut World) -> std::result::Result<Outcome, Error>,
@@ -319,6 +322,10 @@ fn attended(
         }
         if let Some(watch) = watch {
             scope.spawn(|| watch.run(&handle, &end, teller));
+        }
+        for (steering, mut reflectors) in steered {
+            let end = &end;
+            scope.spawn(move || steering.run(&mut reflectors, end, &mut links::tell));
         }
         if let Some(links) = &links {
             scope.spawn(|| links::watch(links, &end));

@@ -62,7 +62,8 @@ fn setup(scenario: &Scenario, up: Vec<Hop>, down: Vec<Hop>) -> Setup {
         hops.iter().map(name).collect::<Vec<_>>()
     };
     let names = [of("up", &up), of("down", &down)].concat();
-    Setup { policy: policy.map_or(NONE, |policy| &policy.name).to_owned(), up, down, names }
+    let moves_rates = policy.is_some_and(|policy| policy.autorate().is_some());
+    Setup { policy: policy.map_or(NONE, |policy| &policy.name).to_owned(), up, down, names, moves_rates }
 }
 
 /// The classes of a policy whose scheduler is in front of this hop.
