@@ -49,12 +49,6 @@ pub enum Error {
         /// Name of the link.
         link: String,
     },
-    /// The path crosses one of the two shapers of a controller.
-    #[error("{scenario}: its policy has [autorate], and packets between these ends cross one of its two shapers")]
-    OneShaper {
-        /// Name of the scenario.
-        scenario: String,
-    },
     /// The scenario has several access lines.
     #[error("{scenario}: access.lines is {lines}, and the lab has one client")]
     SeveralLines {
@@ -149,7 +143,6 @@ impl Error {
             Self::NoEnds { .. } | Self::NoEndsOfTraffic { .. } => "name the nodes of the two ends".to_owned(),
             Self::NoNode { known, .. } => format!("nodes are {}", known.join(", ")),
             Self::Cells { .. } => "switches are simulated only: `lastmile run` runs this scenario".to_owned(),
-            Self::OneShaper { .. } => "name a node of the LAN and one beyond the line".to_owned(),
             Self::SeveralLines { .. } => "set access.lines=1, or simulate it".to_owned(),
             Self::Elsewhere(_) => "its keys from and to say where it runs; other hosts can be simulated".to_owned(),
             Self::SimulatedOnly { .. } => "`lastmile run` simulates it".to_owned(),

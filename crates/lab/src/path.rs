@@ -31,7 +31,6 @@ impl<'s> Path<'s> {
         };
         let path = Self { network, ends: [client, server], up: way(client, server)?, down: way(server, client)? };
         path.refuse_cells(scenario)?;
-        path.refuse_shapers_elsewhere(scenario)?;
         Ok(path)
     }
 
@@ -43,19 +42,6 @@ impl<'s> Path<'s> {
                 scenario: scenario.name().to_owned(),
                 link: self.network.links[*link].hop.name.clone(),
             }),
-            None => Ok(()),
-        }
-    }
-
-    /// A controller needs both of its shapers.
-    fn refuse_shapers_elsewhere(&self, scenario: &Scenario) -> Result<(), Error> {
-        let crossed = |link: &usize| self.at(*link).is_some();
-        let split = self.network.autorates.iter().find(|autorate| {
-            let [down, up] = autorate.shapers.each_ref().map(crossed);
-            down != up
-        });
-        match split {
-            Some(_) => Err(Error::OneShaper { scenario: scenario.name().to_owned() }),
             None => Ok(()),
         }
     }
@@ -197,6 +183,19 @@ pub(crate) mod tests {
         assert_eq!(crossed(&several, Some(("client-8", "server"))), ["line-8: up-8, down-8"]);
         assert_eq!(crossed(&several, Some(("client-3", "client-2"))), ["line-2: up-2, down-2", "line-3: up-3, down-3"]);
         assert!(crossed(&several, Some(("server", "gateway"))).is_empty());
+    }
+
+    /// Between two nodes there is one way, so that both shapers are on it or none.
+    #[test]
+    fn a_controller_comes_with_the_hops_of_its_shapers() {
+        let steered = ACCESS.replace("[access]", "[access]\npolicy = \"cake-autorate\"");
+        let line = scenario(&steered);
+        let path = Path::of(&line, None).unwrap();
+        let hops: Vec<Hop> = path.up().into_iter().chain(path.down()).collect();
+        let names = path.autorates().into_iter().map(|(_, shapers)| shapers.map(|hop| hops[hop].name.clone()));
+        assert_eq!(names.collect::<Vec<_>>(), [["middlebox-down", "middlebox-up"]]);
+        let beyond = ("dslam".to_owned(), "server".to_owned());
+        assert!(Path::of(&line, Some(&beyond)).unwrap().autorates().is_empty());
     }
 
     #[test]

@@ -301,10 +301,7 @@ pub fn answer<'a>(
     limits: &'a [&'a str],
     recent: impl Deref<Target = Recent>,
 ) -> Result<Answer<'a>, String> {
-    if let Some(setup) = [in_force, other].into_iter().find(|setup| setup.moves_rates) {
-        let policy = &setup.policy;
-        return Err(format!("the policy \"{policy}\" has [autorate]: its rates follow pings, and a replay has none"));
-    }
+    can_be_replayed([in_force, other])?;
     let ended = "the program ends";
     let records = handle.records().ok_or(ended)?;
     let now = handle.states().ok_or(ended)?;
@@ -324,9 +321,35 @@ pub fn answer<'a>(
     Ok(Answer { policy: &other.policy, in_force: &in_force.policy, seconds, limits, notes, columns })
 }
 
+fn can_be_replayed(setups: [&Setup; 2]) -> Result<(), String> {
+    match setups.into_iter().find(|setup| setup.moves_rates) {
+        Some(Setup { policy, .. }) => {
+            Err(format!("the policy \"{policy}\" has [autorate]: its rates follow pings, and a replay has none"))
+        }
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A record has no pings, neither for the policy in force nor for the other one.
+    #[test]
+    fn a_policy_that_moves_its_rates_is_not_replayed() {
+        let [cake, moving] = [("cake", false), ("cake-autorate", true)].map(|(policy, moves_rates)| Setup {
+            policy: policy.to_owned(),
+            up: Vec::new(),
+            down: Vec::new(),
+            names: Vec::new(),
+            moves_rates,
+        });
+        assert_eq!(can_be_replayed([&cake, &cake]), Ok(()));
+        for setups in [[&cake, &moving], [&moving, &cake]] {
+            let refused = can_be_replayed(setups).unwrap_err();
+            assert!(refused.starts_with("the policy \"cake-autorate\" has [autorate]"), "{refused}");
+        }
+    }
 
     /// A middlebox stands on one side of the line or on both, or nowhere.
     #[test]

@@ -279,9 +279,11 @@ impl Steering {
         let Some(course) = &mut *course else { return Some(now + LOOK) };
         for pinger in course.due(now) {
             if course.controller.is_pinging() {
-                let reflector = pinger as usize % reflectors.len();
-                reflectors[reflector].ping(pinger);
-                course.counts.pings += 1;
+                let count = reflectors.len().max(1);
+                if let Some(reflector) = reflectors.get_mut(pinger as usize % count) {
+                    reflector.ping(pinger);
+                    course.counts.pings += 1;
+                }
             }
         }
         self.steer(course)?;

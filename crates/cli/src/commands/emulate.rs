@@ -211,6 +211,10 @@ fn emulate(file: &std::path::Path, start: &Start, printer: &mut Printer) -> Resu
     let (script, scenario) = Script::read(file, &start.overrides(), start.ends.between.as_ref())?;
     printer.warnings(scenario.warnings());
     let path = Path::of(&scenario, start.ends.between.as_ref())?;
+    let autorates = path.autorates();
+    if start.ends.bridge.is_some() && !autorates.is_empty() {
+        return Err(Error::NoReflector.into());
+    }
     let mut config = config(start, &path, scenario.network_ref().seed);
     // Before namespaces are created: from here on a signal ends the run, and the run removes them.
     let stop = Stop::on_signals()?;
@@ -251,7 +255,7 @@ fn emulate(file: &std::path::Path, start: &Start, printer: &mut Printer) -> Resu
             printer.talk(&without_stamps(side.device(), obstacle));
         }
     }
-    let steered = path.autorates().into_iter().map(|(autorate, hops)| world.steering(&autorate, hops));
+    let steered = autorates.iter().map(|(autorate, hops)| world.steering(autorate, *hops));
     let steered = steered.collect::<std::result::Result<Vec<_>, _>>()?;
     let teller = Teller::new(scenario.name(), &config.up, &config.down);
     let watch = start.command.is_empty().then(|| Watch {

@@ -187,6 +187,13 @@ mod tests {
         assert_eq!(named, text);
     }
 
+    #[test]
+    fn a_policy_with_a_controller_moves_its_rates() {
+        let line = alternatives(LINE, None).unwrap();
+        let named = |name: &str| line.with(&Replacement { name: name.to_owned(), text: None }).unwrap().moves_rates;
+        assert_eq!(["cake", "cake-autorate", NONE].map(named), [false, true, false]);
+    }
+
     /// A page may not read files.
     #[test]
     fn a_policy_is_a_built_in_one_or_a_text() {

@@ -109,7 +109,7 @@ fn families() -> [Family; 15] {
         }),
         ("queued_packets", "Packets that wait", Gauge, |d| vec![(vec![], d.line.queued.packets)]),
         ("queued_bytes", "Their IP bytes", Gauge, |d| vec![(vec![], d.line.queued.bytes)]),
-        ("shaper_rate_bits_per_second", "Rate that [autorate] has given the shaper", Gauge, |d| {
+        ("shaper_rate_bps", "Rate that [autorate] has given the shaper", Gauge, |d| {
             d.line.shaper_rate_bps.map(|bps| (vec![], bps)).into_iter().collect()
         }),
         ("class_sent_packets", "Packets that a class sent", Counter, |d| {
