@@ -53,8 +53,7 @@ pub(crate) fn run(
     if let Some(tap) = tap {
         world.set_tap(Box::new(FromOrigin { clock, tap }));
     }
-    let steered = config.autorates.iter().map(|(autorate, hops)| world.steering(autorate, *hops));
-    let steered = steered.collect::<Result<Vec<_>, _>>()?;
+    let steered = world.steering(&config.autorates)?;
     // Pings end with the line.
     let never = Stop::new()?;
     let over = AtomicBool::new(false);

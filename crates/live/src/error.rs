@@ -270,7 +270,7 @@ impl Error {
                     .to_owned(),
             ),
             Self::NoReflector => Some(
-                "without --bridge, the ends of the line have addresses; `lastmile shape --reflector ADDRESS` names hosts"
+                "without --bridge the ends of the line have addresses; `lastmile shape --reflector ADDRESS` names hosts"
                     .to_owned(),
             ),
             Self::NoTimestamps => Some("pinger_method = \"fping\", the default".to_owned()),

@@ -162,8 +162,8 @@ impl Handle {
         answered.recv().ok()?
     }
 
-    /// Gives the shapers of two hops these rates, and returns the bytes on the wire that the hops have sent; `None` when
-    /// the world runs no more. Hops are numbered as in [`Handle::glance`].
+    /// Gives the shapers of two hops these rates, and returns the bytes on the wire that the hops have sent; `None`
+    /// when the world runs no more. Hops are numbered as in [`Handle::glance`].
     pub(crate) fn steer(&self, shapers: [(usize, BitRate); 2]) -> Option<[WireBytes; 2]> {
         let (answer, answered) = mpsc::channel();
         self.ask(Request::Steer(shapers, answer));

@@ -1,5 +1,5 @@
-//! cake-autorate with real packets: pings between namespaces, and shapers whose rates follow. The tests need root, so they
-//! run only on request (`scripts/live-tests.sh`).
+//! cake-autorate with real packets: pings between namespaces, and shapers whose rates follow. The tests need root, so
+//! they run only on request (`scripts/live-tests.sh`).
 
 use std::fs;
 use std::io::{Read, Write};
@@ -81,8 +81,8 @@ fn own_way(site: &Site) {
     site.hosts.left.run(|| fs::write("/proc/sys/net/ipv4/ip_forward", "1")).unwrap().unwrap();
 }
 
-/// Eight downloads from the right to the left for as long as `work` takes: the kernel keeps the queue of each at its own
-/// device short (TCP small queues).
+/// Eight downloads from the right to the left for as long as `work` takes: the kernel keeps the queue of each at its
+/// own device short (TCP small queues).
 fn downloading<T>(site: &Site, work: impl FnOnce() -> T) -> T {
     let listener = site.hosts.left.run(|| TcpListener::bind("10.9.0.1:9200")).unwrap().unwrap();
     let connect = || {
@@ -114,7 +114,7 @@ fn median_ms(site: &Site, count: usize) -> f64 {
     times[times.len() / 2]
 }
 
-/// A line that was given with 20 Mbit/s and has 8, behind a buffer of 300 ms: the rate falls below that of the line, and
+/// A line that was given with 20 Mbit/s and has 8, behind a buffer of 300 ms: the rate falls to that of the line, and
 /// the buffer drains. A reload takes the controller away and brings a new one.
 #[test]
 #[ignore = "needs root: real packets"]

@@ -127,8 +127,8 @@ impl Direction {
         }
     }
 
-    /// Gives the shaper of a hop this rate, and returns the bytes on the wire that the hop has sent. The rate changes at
-    /// the time up to which arrivals are known.
+    /// Gives the shaper of a hop this rate, and returns the bytes on the wire that the hop has sent. The rate changes
+    /// at the time up to which arrivals are known.
     pub(super) fn steer(&mut self, hop: usize, rate: BitRate, taps: &mut Taps<'_>) -> WireBytes {
         let Some(steered) = self.hops.get_mut(hop) else { return WireBytes::ZERO };
         if steered.shaper_rate != Some(rate) {

@@ -114,17 +114,23 @@ impl World {
         sides[0].is_interface().then(|| Links::of(&interfaces)).transpose()
     }
 
-    /// The shapers at these hops, down and up (hops up are numbered first), steered by a controller whose pings go from
-    /// the client's end to the server's; and the sockets for [`Steering::run`].
+    /// For each controller and the hops of its shapers, down and up (hops up are numbered first): the steering of
+    /// these, and the sockets for [`Steering::run`]. Pings go from the client's end to the server's.
     ///
     /// # Errors
     /// The ends are interfaces, behind which no host is known; pings that no live program sends; missing rights.
-    pub fn steering(&self, config: &autorate::Config, hops: [usize; 2]) -> Result<(Steering, Reflectors), Error> {
-        let server = self.server.address().ok_or(Error::NoReflector)?;
-        let reflectors = Reflectors::open(self.client.namespace(), &[server.into()])?;
-        let steering = Steering::new(self.handle(), hops);
-        steering.begin(Some(config), || Ok(()))?;
-        Ok((steering, reflectors))
+    pub fn steering(
+        &self,
+        controllers: &[(autorate::Config, [usize; 2])],
+    ) -> Result<Vec<(Steering, Reflectors)>, Error> {
+        let steered = |(config, hops): &(autorate::Config, [usize; 2])| {
+            let server = self.server.address().ok_or(Error::NoReflector)?;
+            let reflectors = Reflectors::open(self.client.namespace(), &[server.into()])?;
+            let steering = Steering::new(self.handle(), *hops);
+            steering.begin(Some(config), || Ok(()))?;
+            Ok((steering, reflectors))
+        };
+        controllers.iter().map(steered).collect()
     }
 
     /// For other threads, to ask for reports while this one runs, once.

@@ -223,7 +223,8 @@ impl Direction {
         }
     }
 
-    /// The slowest link, those with drops and those with a shaper that a controller steers, with their counters; the names of the others.
+    /// The slowest link, those with drops and those with a shaper that a controller steers, with their counters; the
+    /// names of the others.
     fn text(&self, name: &str, since: Option<(&Self, f64)>) -> String {
         let mut text = String::new();
         let mut say = |line: std::fmt::Arguments<'_>| writeln!(text, "{line}").expect("a string takes all");
