@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use lastmile_live::netns::Namespace;
 use serde_json::Value;
 
 use crate::hosts::{AtEnd, Running, ip};
@@ -70,7 +71,7 @@ fn an_emulated_line_pings_from_the_client_to_the_server() {
 /// The machine that shapes reaches the LAN by an interface of its own, and the reflector as hosts of the LAN do:
 /// `middle` - own [ left ] eth - west [ middle ] east - eth [ `right` ].
 fn own_way(site: &Site) {
-    let [left, middle, right] = [&site.hosts.left, &site.hosts.middle, &site.hosts.right].map(|host| host.name());
+    let [left, middle, right] = [&site.hosts.left, &site.hosts.middle, &site.hosts.right].map(Namespace::name);
     ip(&format!("-n {middle} link add own type veth peer name lan netns {left}"));
     for (host, address, device) in [(middle, "10.9.1.2/24", "own"), (left, "10.9.1.1/24", "lan")] {
         ip(&format!("-n {host} addr add {address} dev {device}"));

@@ -3,7 +3,7 @@
 use lastmile_units::{Duration, Instant};
 
 use super::flow_names;
-use crate::hosts::Hosts;
+use crate::hosts::{Autorate, Hosts};
 use crate::network::Net;
 use crate::network::flow::StateIndex;
 use lastmile_model::Network;
@@ -90,7 +90,7 @@ impl Sampler {
             series.rate.push(now, wire_bits.saturating_sub(series.wire_bits) as f64 / interval_s);
             series.wire_bits = wire_bits;
         }
-        let rates = hosts.autorates.iter().flat_map(|autorate| autorate.rates());
+        let rates = hosts.autorates.iter().flat_map(Autorate::rates);
         for (series, (_, rate)) in self.shapers.iter_mut().zip(rates) {
             series.push(now, rate.as_bps() as f64);
         }
