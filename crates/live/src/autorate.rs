@@ -7,7 +7,7 @@
 //! times end when the kernel received the reply ([`Echo`]).
 //!
 //! Differs from the simulated router: a ping starts when this thread woke up for it, and turns that passed meanwhile
-//! are left out. Replies after [`PATIENCE`] do not count.
+//! are left out. A reply after more than 10 s does not count.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
