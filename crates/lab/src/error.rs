@@ -49,14 +49,6 @@ pub enum Error {
         /// Name of the link.
         link: String,
     },
-    /// A policy moves the rates of its shapers, which is simulated only.
-    #[error(
-        "{scenario}: its policy has [autorate], which pings and moves rates, and real packets pass at constant ones"
-    )]
-    Autorate {
-        /// Name of the scenario.
-        scenario: String,
-    },
     /// The scenario has several access lines.
     #[error("{scenario}: access.lines is {lines}, and the lab has one client")]
     SeveralLines {
@@ -151,9 +143,6 @@ impl Error {
             Self::NoEnds { .. } | Self::NoEndsOfTraffic { .. } => "name the nodes of the two ends".to_owned(),
             Self::NoNode { known, .. } => format!("nodes are {}", known.join(", ")),
             Self::Cells { .. } => "switches are simulated only: `lastmile run` runs this scenario".to_owned(),
-            Self::Autorate { .. } => {
-                "`lastmile run` simulates it; cake has the same queues at constant rates".to_owned()
-            }
             Self::SeveralLines { .. } => "set access.lines=1, or simulate it".to_owned(),
             Self::Elsewhere(_) => "its keys from and to say where it runs; other hosts can be simulated".to_owned(),
             Self::SimulatedOnly { .. } => "`lastmile run` simulates it".to_owned(),

@@ -1,6 +1,7 @@
 //! From a scenario's links to the hops that packets take between its two ends.
 
-use lastmile_model::{AccessLine, Hop, Network, NodeIndex};
+use lastmile_model::{AccessLine, Autorate, Hop, Network, NodeIndex};
+use lastmile_queueing::autorate;
 use lastmile_scenario::Scenario;
 
 use crate::error::Error;
@@ -30,9 +31,6 @@ impl<'s> Path<'s> {
         };
         let path = Self { network, ends: [client, server], up: way(client, server)?, down: way(server, client)? };
         path.refuse_cells(scenario)?;
-        if !network.autorates.is_empty() {
-            return Err(Error::Autorate { scenario: scenario.name().to_owned() });
-        }
         Ok(path)
     }
 
@@ -46,6 +44,20 @@ impl<'s> Path<'s> {
             }),
             None => Ok(()),
         }
+    }
+
+    /// The controllers of shapers on the way, and the hops of their shapers: down, up. Hops up are numbered first.
+    pub fn autorates(&self) -> Vec<(autorate::Config, [usize; 2])> {
+        let steered = |autorate: &Autorate| {
+            let [down, up] = autorate.shapers.map(|link| self.at(link));
+            Some((autorate.controller.clone(), [down?, up?]))
+        };
+        self.network.autorates.iter().filter_map(steered).collect()
+    }
+
+    /// The hop of this link, if it is on the way.
+    fn at(&self, link: usize) -> Option<usize> {
+        self.up.iter().chain(&self.down).position(|crossed| *crossed == link)
     }
 
     /// The nodes at both ends: the client and the server.
@@ -66,14 +78,12 @@ impl<'s> Path<'s> {
     /// The network with these links alone, those up and then those down, the access lines that they cross, and no
     /// traffic.
     pub fn network(&self) -> Network {
-        let links: Vec<usize> = self.up.iter().chain(&self.down).copied().collect();
-        let here = |link: usize| links.iter().position(|crossed| *crossed == link);
         let line = |line: &AccessLine| {
-            Some(AccessLine { name: line.name.clone(), down: here(line.down)?, up: here(line.up)? })
+            Some(AccessLine { name: line.name.clone(), down: self.at(line.down)?, up: self.at(line.up)? })
         };
         Network {
             lines: self.network.lines.iter().filter_map(line).collect(),
-            links: links.iter().map(|link| self.network.links[*link].clone()).collect(),
+            links: self.up.iter().chain(&self.down).map(|link| self.network.links[*link].clone()).collect(),
             traffic: Vec::new(),
             atm: None,
             autorates: Vec::new(),
@@ -173,6 +183,19 @@ pub(crate) mod tests {
         assert_eq!(crossed(&several, Some(("client-8", "server"))), ["line-8: up-8, down-8"]);
         assert_eq!(crossed(&several, Some(("client-3", "client-2"))), ["line-2: up-2, down-2", "line-3: up-3, down-3"]);
         assert!(crossed(&several, Some(("server", "gateway"))).is_empty());
+    }
+
+    /// Between two nodes there is one way, so that both shapers are on it or none.
+    #[test]
+    fn a_controller_comes_with_the_hops_of_its_shapers() {
+        let steered = ACCESS.replace("[access]", "[access]\npolicy = \"cake-autorate\"");
+        let line = scenario(&steered);
+        let path = Path::of(&line, None).unwrap();
+        let hops: Vec<Hop> = path.up().into_iter().chain(path.down()).collect();
+        let names = path.autorates().into_iter().map(|(_, shapers)| shapers.map(|hop| hops[hop].name.clone()));
+        assert_eq!(names.collect::<Vec<_>>(), [["middlebox-down", "middlebox-up"]]);
+        let beyond = ("dslam".to_owned(), "server".to_owned());
+        assert!(Path::of(&line, Some(&beyond)).unwrap().autorates().is_empty());
     }
 
     #[test]

@@ -76,6 +76,7 @@ impl<'s> Plan<'s> {
                 hosts: tcp::hosts(&[], &mut BTreeSet::new()),
                 duration: whole.duration,
                 interval: whole.record.interval,
+                autorates: path.autorates(),
             },
             flows: Vec::new(),
             warnings: BTreeSet::new(),

@@ -53,11 +53,14 @@ pub(crate) fn run(
     if let Some(tap) = tap {
         world.set_tap(Box::new(FromOrigin { clock, tap }));
     }
+    let steered = world.steering(&config.autorates)?;
+    // Pings end with the line.
+    let never = Stop::new()?;
     let over = AtomicBool::new(false);
     let handle = stop.handle()?;
     let mut glances = Vec::new();
     let (line, progress) = (world.handle(), Flows::default());
-    let (emulated, generated) = thread::scope(|scope| {
+    let (outcomes, steered) = thread::scope(|scope| {
         let emulator = scope.spawn(|| {
             let result = world.run_watched(stop, |at, hops| {
                 glances.push(Glance { at: clock.of(at), hops });
@@ -66,6 +69,11 @@ pub(crate) fn run(
             over.store(true, Ordering::Release);
             result
         });
+        let never = &never;
+        let steered = steered
+            .into_iter()
+            .map(|(steering, mut reflectors)| scope.spawn(move || steering.run(&mut reflectors, never, &mut |_| {})));
+        let steered: Vec<_> = steered.collect();
         let hosts = scope.spawn(|| {
             let result = generator.run(clock, tuning, (&handle, &progress), &over);
             over.store(true, Ordering::Release);
@@ -76,10 +84,13 @@ pub(crate) fn run(
             thread::park_timeout(TICK);
             tick(&Progress { now: clock.now(), line: &line, flows: &progress });
         }
-        (joined(emulator), joined(hosts))
+        let outcomes = (joined(emulator), joined(hosts));
+        (outcomes, steered.into_iter().try_for_each(joined))
     });
+    let (emulated, generated) = outcomes;
     let emulated = emulated?;
     generated?;
+    steered?;
     Ok(generator.into_outcome(emulated, glances, tuning.realtime))
 }
 

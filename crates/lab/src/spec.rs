@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use lastmile_live::emulate;
 use lastmile_packet::{FlowId, FlowKey};
+use lastmile_queueing::autorate;
 use lastmile_sim::sources::{Dialogue, UserOutcome};
 use lastmile_tcp::Ecn;
 use lastmile_units::{Duration, Instant};
@@ -21,6 +22,8 @@ pub struct Config {
     pub duration: Duration,
     /// Time between samples; `None` for none but those at which the offered traffic changes.
     pub interval: Option<Duration>,
+    /// Controllers of shapers, and the hops of these: down, up. Hops up are numbered first.
+    pub autorates: Vec<(autorate::Config, [usize; 2])>,
 }
 
 /// Settings of TCP that the kernel has for a namespace, not for a socket: sysctls of ip-sysctl of the kernel's

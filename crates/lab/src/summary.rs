@@ -287,21 +287,22 @@ fn link_series(plan: &Plan<'_>, outcome: &lab::Outcome) -> Vec<sim::Series> {
     numbers.dedup();
     let mut all = Vec::new();
     for (hop, link) in plan.network().links.iter().enumerate() {
-        let mut points: [Vec<(Instant, f64)>; 4] = Default::default();
+        let mut points: [Vec<(Instant, f64)>; 5] = Default::default();
         let (mut seen, mut last) = (0, (Instant::ZERO, 0));
         for number in &numbers {
             let Some(glance) = outcome.glances.get(*number) else { continue };
             let Some(here) = glance.hops.get(hop) else { continue };
             let waited = waits(&outcome.glances[seen..=*number], hop, |glance| glance.waited);
             seen = number + 1;
-            let [packets, bytes, delay, rate] = &mut points;
+            let [packets, bytes, delay, shaper, rate] = &mut points;
             packets.push((glance.at, here.queued.packets.as_u64() as f64));
             bytes.push((glance.at, here.queued.bytes.as_u64() as f64));
             delay.extend(waited.mean_s().map(|mean| (glance.at, mean)));
+            shaper.extend(here.shaper_rate.map(|rate| (glance.at, rate.as_bps() as f64)));
             rate.extend(per_second(here.wire_bits - last.1, glance.at.since(last.0)).map(|bps| (glance.at, bps)));
             last = (glance.at, here.wire_bits);
         }
-        let names = ["queue_packets", "queue_bytes", "queue_delay_s", "wire_rate_bps"];
+        let names = ["queue_packets", "queue_bytes", "queue_delay_s", "shaper_rate_bps", "wire_rate_bps"];
         all.extend(names.into_iter().zip(points).map(|(name, points)| series(name, &link.hop.name, points)));
     }
     all
@@ -370,6 +371,7 @@ mod tests {
         let waited = Waits { packets: 1, sum_ns: waited_ns, max_ns: waited_ns };
         let hop = HopGlance {
             queued: Backlog::default(),
+            shaper_rate: None,
             wire_bits,
             dropped_packets: 0,
             waited,

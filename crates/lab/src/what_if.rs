@@ -41,6 +41,8 @@ pub struct Setup {
     /// The name of each hop in answers, and the classes of its scheduler. Hops of two policies with one
     /// name are compared.
     names: Vec<(String, Vec<Class>)>,
+    /// A controller moves its rates by pings, which a record does not have.
+    moves_rates: bool,
 }
 
 impl Setup {
@@ -48,7 +50,8 @@ impl Setup {
     pub fn of_middlebox(policy: &Policy, [up, down]: [Hop; 2]) -> Self {
         let behind = policy.down.as_ref().map_or_else(Vec::new, |down| down.classes.clone());
         let names = vec![(up.name.clone(), policy.classes.clone()), (down.name.clone(), behind)];
-        Self { policy: policy.name.clone(), up: vec![up], down: vec![down], names }
+        let moves_rates = policy.autorate().is_some();
+        Self { policy: policy.name.clone(), up: vec![up], down: vec![down], names, moves_rates }
     }
 
     /// The name of the slowest hop of each direction.
@@ -298,6 +301,7 @@ pub fn answer<'a>(
     limits: &'a [&'a str],
     recent: impl Deref<Target = Recent>,
 ) -> Result<Answer<'a>, String> {
+    can_be_replayed([in_force, other])?;
     let ended = "the program ends";
     let records = handle.records().ok_or(ended)?;
     let now = handle.states().ok_or(ended)?;
@@ -317,9 +321,35 @@ pub fn answer<'a>(
     Ok(Answer { policy: &other.policy, in_force: &in_force.policy, seconds, limits, notes, columns })
 }
 
+fn can_be_replayed(setups: [&Setup; 2]) -> Result<(), String> {
+    match setups.into_iter().find(|setup| setup.moves_rates) {
+        Some(Setup { policy, .. }) => {
+            Err(format!("the policy \"{policy}\" has [autorate]: its rates follow pings, and a replay has none"))
+        }
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A record has no pings, neither for the policy in force nor for the other one.
+    #[test]
+    fn a_policy_that_moves_its_rates_is_not_replayed() {
+        let [cake, moving] = [("cake", false), ("cake-autorate", true)].map(|(policy, moves_rates)| Setup {
+            policy: policy.to_owned(),
+            up: Vec::new(),
+            down: Vec::new(),
+            names: Vec::new(),
+            moves_rates,
+        });
+        assert_eq!(can_be_replayed([&cake, &cake]), Ok(()));
+        for setups in [[&cake, &moving], [&moving, &cake]] {
+            let refused = can_be_replayed(setups).unwrap_err();
+            assert!(refused.starts_with("the policy \"cake-autorate\" has [autorate]"), "{refused}");
+        }
+    }
 
     /// A middlebox stands on one side of the line or on both, or nowhere.
     #[test]

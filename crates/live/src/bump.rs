@@ -39,7 +39,7 @@ use lastmile_model::Hop;
 use lastmile_packet::{FlowTable, HashKey};
 use lastmile_queueing::ack::Handshakes;
 use lastmile_queueing::spec::{BuildError, Spec};
-use lastmile_units::{Duration, Instant};
+use lastmile_units::{BitRate, Duration, Instant, WireBytes};
 
 use crate::clock::Clock;
 use crate::io::Port;
@@ -137,6 +137,15 @@ impl Bump {
     pub fn hand_over(&mut self, queues: Queues) {
         self.up.hand_over(queues.up);
         self.down.hand_over(queues.down);
+    }
+
+    /// Gives the shaper of a hop this rate, and returns the bytes on the wire that the hop has sent. Hops up are
+    /// numbered first, then those down. A hop without a shaper keeps its rate.
+    pub fn steer(&mut self, hop: usize, rate: BitRate) -> WireBytes {
+        let Self { up, down, tap, .. } = self;
+        let behind = up.hops.len();
+        let (direction, first) = if hop < behind { (up, 0) } else { (down, behind) };
+        direction.steer(hop - first, rate, &mut Taps { tap: tap.as_deref_mut(), first })
     }
 
     /// True when no packet waits or is on its way.

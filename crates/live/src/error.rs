@@ -2,6 +2,7 @@
 
 use std::io;
 
+use lastmile_queueing::autorate;
 use lastmile_queueing::spec::BuildError;
 
 use crate::holder::{Holder, Program};
@@ -78,6 +79,15 @@ pub enum Error {
         /// Each attempt, and the kernel's error.
         lacking: Vec<String>,
     },
+    /// Parameters that no controller of rates can have.
+    #[error("autorate: {0}")]
+    Autorate(#[from] autorate::ConfigError),
+    /// A controller of rates without a host that its pings could go to.
+    #[error("the policy has [autorate], and between two interfaces no host is known that its pings could go to")]
+    NoReflector,
+    /// Pings of a kind that no live program sends.
+    #[error("autorate: pinger_method \"fping-ts\" needs ICMP timestamps, and real pings are echo requests")]
+    NoTimestamps,
     /// Neither raw nor ping sockets are allowed.
     #[error("pinging {target}: this process may open no socket for it")]
     NoPing {
@@ -259,6 +269,11 @@ impl Error {
                 "tcx (Linux 6.6) or nf_tables (5.12) can; or --path xdp, which bypasses the bridge by itself"
                     .to_owned(),
             ),
+            Self::NoReflector => Some(
+                "without --bridge the ends of the line have addresses; `lastmile shape --reflector ADDRESS` names hosts"
+                    .to_owned(),
+            ),
+            Self::NoTimestamps => Some("pinger_method = \"fping\", the default".to_owned()),
             Self::NoInterface { known, .. } => Some(format!("interfaces are {}", known.join(", "))),
             Self::NoPing { .. } => Some(
                 "run this as root or with CAP_NET_RAW; or, as root, `sysctl -w net.ipv4.ping_group_range='0 \

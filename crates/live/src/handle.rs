@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use lastmile_model::Hop;
 use lastmile_packet::HashKey;
-use lastmile_units::{Duration, Instant};
+use lastmile_units::{BitRate, Duration, Instant, WireBytes};
 
 use crate::bump::{self, Bump, DirectionReport, HopGlance, Queues, Record, States};
 use crate::error::{Context, Error};
@@ -32,6 +32,7 @@ enum Request {
     Records(Sender<Option<[Record; 2]>>),
     Alive(Sender<()>),
     HandOver(Queues, Sender<()>),
+    Steer([(usize, BitRate); 2], Sender<[WireBytes; 2]>),
     Stop,
 }
 
@@ -114,6 +115,9 @@ pub(crate) trait Asked {
                     self.hand_over(queues);
                     let _ = done.send(());
                 }
+                Request::Steer(shapers, answer) => {
+                    let _ = answer.send(shapers.map(|(hop, rate)| bump.steer(hop, rate)));
+                }
                 Request::Stop => return Ok(true),
             }
         }
@@ -156,6 +160,14 @@ impl Handle {
         let (answer, answered) = mpsc::channel();
         self.ask(Request::Records(answer));
         answered.recv().ok()?
+    }
+
+    /// Gives the shapers of two hops these rates, and returns the bytes on the wire that the hops have sent; `None`
+    /// when the world runs no more. Hops are numbered as in [`Handle::glance`].
+    pub(crate) fn steer(&self, shapers: [(usize, BitRate); 2]) -> Option<[WireBytes; 2]> {
+        let (answer, answered) = mpsc::channel();
+        self.ask(Request::Steer(shapers, answer));
+        answered.recv().ok()
     }
 
     /// Sends recorded packets through these hops, up and down, and shows the hops at each of `times`,

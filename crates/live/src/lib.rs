@@ -6,6 +6,7 @@
 //! | [`emulate`] | the line emulator: the world around a bump that is an access line |
 //! | [`shape`] | the middlebox: the world around a bump that shapes a real line |
 //! | [`io`] | ports of packets: [`io::Tun`], [`io::PacketSocket`], [`io::Xdp`]; the path past them, [`io::Bypass`] |
+//! | [`autorate`] | pings that move the rates of shapers: the controller of [`lastmile_queueing::autorate`] |
 //! | [`handle`], [`control`] | what other threads, and other programs, may ask of the thread that carries packets |
 //! | [`http`] | one page for scrapers; [`clients`] holds the limits of servers |
 //! | [`clock`] | the monotonic clock as [`lastmile_units::Instant`], the kernel's receive stamps on the same scale |
@@ -29,6 +30,7 @@
 //! there at the end.
 #![cfg(target_os = "linux")]
 
+pub mod autorate;
 pub mod bump;
 pub mod clients;
 pub mod clock;

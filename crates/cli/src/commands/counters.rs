@@ -10,6 +10,7 @@ use lastmile_queueing::line::Count;
 use lastmile_queueing::{Backlog, DropReason};
 use lastmile_results::schema::{Delay, Grants};
 use lastmile_results::{delay, grants};
+use lastmile_units::BitRate;
 use serde::{Deserialize, Serialize};
 
 /// Packets and their IP bytes.
@@ -40,6 +41,9 @@ pub(crate) struct Counters {
     pub(crate) wire_bytes: u64,
     /// Cells, on a line of cells.
     pub(crate) cells: Option<u64>,
+    /// The rate that a controller has given the shaper, if one has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) shaper_rate_bps: Option<u64>,
     /// Packets dropped by the queues, by reason.
     pub(crate) dropped: BTreeMap<String, Amount>,
     /// Packets that the wire made: duplicates.
@@ -102,6 +106,7 @@ impl Counters {
             transmitted: hop.line.transmitted.into(),
             wire_bytes: hop.line.wire_bytes.as_u64(),
             cells: hop.cells.map(lastmile_units::CellCount::as_u64),
+            shaper_rate_bps: hop.shaper_rate.map(BitRate::as_bps),
             dropped: dropped
                 .filter(|(_, count)| count.packets > 0)
                 .map(|(name, count)| (name.to_owned(), count.into()))
@@ -145,6 +150,9 @@ impl Counters {
             "backlog {}b {}p, at most {}b {}p",
             queued.bytes, queued.packets, most_queued.bytes, most_queued.packets
         ));
+        if let Some(rate) = self.shaper_rate_bps.and_then(BitRate::from_bps) {
+            say(format_args!("shaper {rate}"));
+        }
         for (reason, amount) in &self.dropped {
             say(format_args!("dropped {} bytes {} pkt: {reason}", amount.bytes, amount.packets));
         }

@@ -3,6 +3,7 @@
 
 mod dashboard;
 pub(super) mod devices;
+mod exit;
 mod operator;
 pub(super) mod status;
 mod summary;
@@ -10,15 +11,15 @@ pub(super) mod what_if;
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
-use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 
 use clap::{Args, Subcommand};
 use lastmile_lab::path::Path;
 use lastmile_lab::what_if::{Alternatives, Script};
+use lastmile_live::autorate::{Reflectors, Steering};
 use lastmile_live::control::Listener;
-use lastmile_live::emulate::{Config, Ended, Handle, Outcome, Place, Side, Tuning, World};
+use lastmile_live::emulate::{Config, Handle, Outcome, Place, Side, Tuning, World};
 use lastmile_live::netns::Namespace;
 use lastmile_live::stop::Stop;
 use lastmile_live::user::{self, Inside};
@@ -27,7 +28,7 @@ use lastmile_scenario::Override;
 use lastmile_units::Duration;
 use signal_hook::consts::SIGUSR1;
 
-use crate::failure::{Exit, Failure, Result};
+use crate::failure::{Failure, Result};
 use crate::printer::Printer;
 
 use super::live_view::{self, Display};
@@ -36,6 +37,7 @@ use super::{control, leftovers, links, ticker};
 use lastmile_studies::variant::policy_override;
 
 use self::dashboard::Dashboard;
+use self::exit::exit;
 use self::operator::Operator;
 use self::status::{Status, Teller};
 
@@ -210,6 +212,10 @@ fn emulate(file: &std::path::Path, start: &Start, printer: &mut Printer) -> Resu
     let (script, scenario) = Script::read(file, &start.overrides(), start.ends.between.as_ref())?;
     printer.warnings(scenario.warnings());
     let path = Path::of(&scenario, start.ends.between.as_ref())?;
+    let autorates = path.autorates();
+    if start.ends.bridge.is_some() && !autorates.is_empty() {
+        return Err(Error::NoReflector.into());
+    }
     let mut config = config(start, &path, scenario.network_ref().seed);
     // Before namespaces are created: from here on a signal ends the run, and the run removes them.
     let stop = Stop::on_signals()?;
@@ -250,13 +256,14 @@ fn emulate(file: &std::path::Path, start: &Start, printer: &mut Printer) -> Resu
             printer.talk(&without_stamps(side.device(), obstacle));
         }
     }
+    let steered = world.steering(&autorates)?;
     let teller = Teller::new(scenario.name(), &config.up, &config.down);
     let watch = start.command.is_empty().then(|| Watch {
         title: format!("lastmile emulate {}", scenario.name()),
         printed: ends,
         display: start.display(),
     });
-    let outcome = attended(&teller, (listener, dashboard), &mut world, watch.as_ref(), |world| {
+    let outcome = attended(&teller, (listener, dashboard, steered), &mut world, watch.as_ref(), |world| {
         match start.command.split_first() {
             None => world.run(&stop, start.duration),
             Some((program, rest)) => world.run_command(&stop, Command::new(program).args(rest)),
@@ -303,7 +310,7 @@ impl Watch {
 /// Carries packets while other threads answer at the control socket and show counters.
 fn attended(
     teller: &Teller,
-    (listener, dashboard): (Option<Listener>, Option<Dashboard>),
+    (listener, dashboard, steered): (Option<Listener>, Option<Dashboard>, Vec<(Steering, Reflectors)>),
     world: &mut World,
     watch: Option<&Watch>,
     carry: impl FnOnce(&mut World) -> std::result::Result<Outcome, Error>,
@@ -319,6 +326,10 @@ fn attended(
         }
         if let Some(watch) = watch {
             scope.spawn(|| watch.run(&handle, &end, teller));
+        }
+        for (steering, mut reflectors) in steered {
+            let end = &end;
+            scope.spawn(move || steering.run(&mut reflectors, end, &mut links::tell));
         }
         if let Some(links) = &links {
             scope.spawn(|| links::watch(links, &end));
@@ -442,25 +453,6 @@ fn interfaces(text: &str) -> std::result::Result<(String, String), String> {
     }
 }
 
-/// A server that failed has not done what the command's success stands for.
-fn exit(ended: Ended, server: Option<ExitStatus>) -> Exit {
-    let server_failed = server.is_some_and(|status| !status.success());
-    match ended {
-        Ended::Command(status) if !status.success() => Exit::Command(code(status)),
-        _ if server_failed => Exit::CouldNotRun,
-        Ended::Command(status) => Exit::Command(code(status)),
-        // Ctrl-C is the usual end of a line without a command.
-        Ended::Asked | Ended::Signal(_) | Ended::Limit => Exit::Done,
-    }
-}
-
-/// The exit code as in a shell: the status, or 128 plus the number of the signal that ended the
-/// command.
-fn code(status: ExitStatus) -> u8 {
-    let code = status.code().or_else(|| Some(128 + status.signal()?)).unwrap_or(2);
-    u8::try_from(code).unwrap_or(u8::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -471,22 +463,5 @@ mod tests {
         for wrong in ["a", "a,", ",b", "a,a", "a,b,c"] {
             assert!(two_nodes(wrong).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn the_exit_code_is_that_of_the_command() {
-        // wait(2): the status is in the upper byte, a signal in the lower.
-        assert_eq!(code(ExitStatus::from_raw(7 << 8)), 7);
-        assert_eq!(code(ExitStatus::from_raw(15)), 143);
-    }
-
-    #[test]
-    fn a_server_that_failed_takes_its_success_from_a_command_and_leaves_its_failure() {
-        let status = |code: i32| ExitStatus::from_raw(code << 8);
-        let of = |command, server: Option<i32>| u8::from(exit(Ended::Command(status(command)), server.map(status)));
-        assert_eq!([of(0, None), of(0, Some(0)), of(0, Some(3))], [0, 0, 2]);
-        assert_eq!([of(7, None), of(7, Some(0)), of(7, Some(3))], [7, 7, 7]);
-        assert_eq!(u8::from(exit(Ended::Limit, Some(status(3)))), 2);
-        assert_eq!(u8::from(exit(Ended::Limit, Some(status(0)))), 0);
     }
 }

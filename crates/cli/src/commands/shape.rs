@@ -11,12 +11,14 @@ mod watch;
 mod web;
 mod what_if;
 
+use std::ops::Deref as _;
 use std::path::PathBuf;
 use std::process;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use lastmile_live::autorate::{Reflectors, Steering};
 use lastmile_live::control::{Listener, Request, Verb};
 use lastmile_live::http::Server;
 use lastmile_live::shape::notify::Manager;
@@ -175,8 +177,12 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
     // packets again.
     let stop = Stop::on(&[SIGINT, SIGTERM])?;
     let hang_up = Stop::on(&[SIGHUP])?;
+    let mut reflectors = Reflectors::open(None, &start.line.reflector)?;
     let mut listener = Listener::bind(&start.control)?;
     let world = World::build(&start.world(&policy))?;
+    // Hops: up is the first.
+    let steering = Steering::new(world.handle().deref().clone(), [1, 0]);
+    steering.begin(policy.autorate(), || Ok(()))?;
     let metrics = start.metrics.map(Server::bind).transpose()?;
     let dashboard = start.dashboard.web.open(start.dashboard.web_control)?;
     let pulse = Pulse {
@@ -204,7 +210,8 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
     let in_force = Arc::new(Mutex::new(InForce::new(&policy, 1)));
     let links = world.links();
     let told = (place, rights, Arc::clone(&links));
-    let mut operator = Operator::new(start, policy, told, world.handle(), manager, Arc::clone(&in_force));
+    let steered = (world.handle(), &steering);
+    let mut operator = Operator::new(start, policy, told, steered, manager, Arc::clone(&in_force));
     let (outcome, operator) = std::thread::scope(|scope| {
         let control = scope.spawn(|| {
             let served = listener.serve(&end, &hang_up, &mut operator);
@@ -212,6 +219,9 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
         });
         scope.spawn(|| pulse.run(&end));
         scope.spawn(|| links::watch(&links, &end));
+        if !reflectors.is_empty() {
+            scope.spawn(|| steering.run(&mut reflectors, &end, &mut links::tell));
+        }
         if let Some(dashboard) = dashboard {
             let (shared, end) = (Shared::new(world.handle(), Arc::clone(&in_force)), &end);
             let hub = dashboard.hub("lastmile shape", Shaper { shared: Arc::clone(&shared), asker: asker.clone() });

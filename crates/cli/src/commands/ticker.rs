@@ -55,7 +55,8 @@ pub(super) fn shaper(before: &Glance, now: &Glance) -> String {
         let rate = mega(is.wire_bits.saturating_sub(was.wire_bits), seconds);
         let longest_ms = Duration::from_nanos(is.waited.max_ns).as_secs_f64() * 1e3;
         let brief = in_brief(name, "", rate, is.queued.packets.as_u64(), is.dropped_packets);
-        Some(format!("{brief}, waited {longest_ms:.1}ms"))
+        let shaper = is.shaper_rate.map(|rate| format!(", shaper {rate}")).unwrap_or_default();
+        Some(format!("{brief}{shaper}, waited {longest_ms:.1}ms"))
     };
     [("up", 0), ("down", 1)].into_iter().filter_map(part).collect::<Vec<_>>().join("; ")
 }
@@ -65,11 +66,12 @@ mod tests {
     use super::*;
     use lastmile_model::outcome::Waits;
     use lastmile_queueing::Backlog;
-    use lastmile_units::{ByteCount, Duration, PacketCount};
+    use lastmile_units::{BitRate, ByteCount, Duration, PacketCount};
 
     #[test]
     fn a_shaper_shows_its_rate_its_backlog_its_longest_wait_and_its_drops() {
         let hop = |wire_bits, packets, max_ns, dropped_packets| HopGlance {
+            shaper_rate: None,
             queued: Backlog { packets: PacketCount::new(packets), bytes: ByteCount::new(100 * packets) },
             wire_bits,
             dropped_packets,
@@ -83,5 +85,8 @@ mod tests {
             shaper(&before, &now),
             "up 0.500Mbit 12p 3 dropped, waited 35.4ms; down 45.0Mbit 0p 0 dropped, waited 0.0ms"
         );
+        let steered = HopGlance { shaper_rate: BitRate::from_bps(9_500_000), ..now.1[0] };
+        let words = shaper(&before, &(now.0, vec![steered]));
+        assert_eq!(words, "up 0.500Mbit 12p 3 dropped, shaper 9.5 Mbit/s, waited 35.4ms");
     }
 }

@@ -5,6 +5,8 @@
 
 mod analyse;
 mod analyse_draws;
+#[cfg(target_os = "linux")]
+mod autorate;
 mod captures;
 mod captures_of_lines;
 mod claims;

@@ -113,6 +113,11 @@ fn a_unit_gives_what_its_options_need_and_no_more() {
     let elsewhere = unit(&[&line[..], &["--metrics", "192.0.2.1:9100"]].concat());
     assert_eq!(lines(&elsewhere, "IPAddressAllow"), ["localhost"]);
     assert!(elsewhere.contains("# Metrics are at 192.0.2.1:9100: what scrapes them must be allowed"), "{elsewhere}");
+    let reflectors = ["cake-autorate", "--reflector", "192.0.2.7", "--reflector", "2001:db8::7"];
+    let pings = unit(&[&reflectors[..], &line[1..]].concat());
+    assert_eq!(lines(&pings, "IPAddressAllow"), ["192.0.2.7", "2001:db8::7"]);
+    assert!(lines(&pings, "ExecStart")[0].ends_with(" --reflector 192.0.2.7 --reflector 2001:db8::7"), "{pings}");
+    assert_eq!(unit(&[&reflectors[..1], &line[1..]].concat()), "", "a unit that cannot start is of no use");
     // The options of a template are unknown.
     assert_eq!(lines(&unit(&[]), "IPAddressAllow"), ["localhost"]);
 }

@@ -62,7 +62,8 @@ fn setup(scenario: &Scenario, up: Vec<Hop>, down: Vec<Hop>) -> Setup {
         hops.iter().map(name).collect::<Vec<_>>()
     };
     let names = [of("up", &up), of("down", &down)].concat();
-    Setup { policy: policy.map_or(NONE, |policy| &policy.name).to_owned(), up, down, names }
+    let moves_rates = policy.is_some_and(|policy| policy.autorate().is_some());
+    Setup { policy: policy.map_or(NONE, |policy| &policy.name).to_owned(), up, down, names, moves_rates }
 }
 
 /// The classes of a policy whose scheduler is in front of this hop.
@@ -184,6 +185,13 @@ mod tests {
         assert_eq!(none.unwrap(), format!("none: {links}"));
         let [named, text] = [None, ready::text("cake")].map(|text| words("cake", text).unwrap());
         assert_eq!(named, text);
+    }
+
+    #[test]
+    fn a_policy_with_a_controller_moves_its_rates() {
+        let line = alternatives(LINE, None).unwrap();
+        let named = |name: &str| line.with(&Replacement { name: name.to_owned(), text: None }).unwrap().moves_rates;
+        assert_eq!(["cake", "cake-autorate", NONE].map(named), [false, true, false]);
     }
 
     /// A page may not read files.

@@ -10,7 +10,7 @@ use lastmile_queueing::discipline::{DropReason, DropSink};
 use lastmile_queueing::line::{Count, Line, TransmissionSink};
 use lastmile_queueing::spec::{BuildError, Spec};
 use lastmile_queueing::{Backlog, Counter, Environment, Node, random::Stream};
-use lastmile_units::{Duration, Instant};
+use lastmile_units::{BitRate, Duration, Instant, WireBytes};
 
 use super::record::Recorder;
 use super::tap::{AtHop, Taps};
@@ -69,6 +69,8 @@ pub(super) struct RunningHop {
     pub(super) line: Line<Frame>,
     pub(super) waits: HopWaits,
     pub(super) most_queued: Backlog,
+    /// The rate that a controller has given its shaper.
+    shaper_rate: Option<BitRate>,
     /// The least delay of its wire.
     delay: Duration,
     /// The least time that a packet needs from this hop to the end: the delays of the hops behind it.
@@ -91,6 +93,7 @@ impl Direction {
                     line: line(config, seed, hash_key, handshakes)?,
                     waits: HopWaits::new(),
                     most_queued: Backlog::default(),
+                    shaper_rate: None,
                     delay: config.line.least_delay(),
                     ahead: configs[index + 1..].iter().map(|config| config.line.least_delay()).sum(),
                 })
@@ -120,7 +123,18 @@ impl Direction {
         if let Some(first) = self.hops.first_mut() {
             first.line.hand_over(node, link_layer);
             first.waits.begin_classes(self.latest);
+            first.shaper_rate = None;
         }
+    }
+
+    /// Gives the shaper of a hop this rate, and returns the bytes on the wire that the hop has sent. The rate changes
+    /// at the time up to which arrivals are known.
+    pub(super) fn steer(&mut self, hop: usize, rate: BitRate, taps: &mut Taps<'_>) -> WireBytes {
+        let Some(steered) = self.hops.get_mut(hop) else { return WireBytes::ZERO };
+        if steered.shaper_rate != Some(rate) {
+            steered.set_rate(self.latest, rate, &mut self.kept, taps.at(hop));
+        }
+        steered.line.stats().wire_bytes
     }
 
     /// The earliest time at which a packet may leave the last hop. Events inside before that time
@@ -251,6 +265,7 @@ impl Direction {
     pub(super) fn glance(&mut self, now: Instant) -> Vec<HopGlance> {
         let hops = self.hops.iter_mut().map(|hop| HopGlance {
             queued: hop.line.backlog(),
+            shaper_rate: hop.shaper_rate,
             wire_bits: hop.line.bits_sent(now),
             dropped_packets: hop.line.stats().dropped.iter().map(|count| count.packets).sum(),
             waited: std::mem::take(&mut hop.waits.lately),
@@ -260,7 +275,7 @@ impl Direction {
     }
 
     pub(super) fn states(&self, now: Instant) -> impl Iterator<Item = HopState> {
-        self.hops.iter().map(move |hop| state(&hop.line, &hop.waits, now))
+        self.hops.iter().map(move |hop| HopState { shaper_rate: hop.shaper_rate, ..state(&hop.line, &hop.waits, now) })
     }
 
     pub(super) fn report(&self) -> DirectionReport {
@@ -341,6 +356,11 @@ impl RunningHop {
         self.line.take_arrival(now, &mut Watch { waits: &mut self.waits, kept, tap })
     }
 
+    fn set_rate(&mut self, now: Instant, rate: BitRate, kept: &mut Kept, tap: AtHop<'_>) {
+        let changed = self.line.set_rate(now, rate, &mut Watch { waits: &mut self.waits, kept, tap });
+        self.shaper_rate = changed.then_some(rate);
+    }
+
     fn report(&self) -> HopReport {
         let mut class_backlogs = Vec::new();
         self.line.queue().class_backlogs(&mut |index, backlog| class_backlogs.push((index, backlog)));
@@ -349,6 +369,7 @@ impl RunningHop {
             line: self.line.stats().clone(),
             cells: self.line.cells(),
             queued: self.line.backlog(),
+            shaper_rate: self.shaper_rate,
             in_flight: self.line.in_flight(),
             queue_counters: queue_counters(&self.line),
             class_backlogs,
@@ -371,6 +392,7 @@ pub(super) fn state<P: Packet>(line: &Line<P>, waits: &HopWaits, now: Instant) -
     line.queue().class_backlogs(&mut |class, backlog| class_queued.push((class, backlog)));
     HopState {
         queued: line.backlog(),
+        shaper_rate: None,
         wire_bits: line.bits_sent(now),
         line: line.stats().clone(),
         waited: waits.all.to(),

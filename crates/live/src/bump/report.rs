@@ -3,7 +3,7 @@
 use lastmile_model::outcome::{Buckets, GrantsOutcome, Waits};
 use lastmile_queueing::Backlog;
 use lastmile_queueing::line::{Count, Stats};
-use lastmile_units::{CellCount, Instant};
+use lastmile_units::{BitRate, CellCount, Instant};
 
 use super::waits::{Crossed, WaitCounts};
 use crate::io::{Counters, Refusal};
@@ -70,6 +70,8 @@ pub struct HopReport {
     pub cells: Option<CellCount>,
     /// The backlog of the queue.
     pub queued: Backlog,
+    /// The rate that a controller has given its shaper, if one has.
+    pub shaper_rate: Option<BitRate>,
     /// Packets on the wire.
     pub in_flight: Count,
     /// Every counter of the queue and of those below it.
@@ -112,6 +114,8 @@ impl HopReport {
 pub struct HopGlance {
     /// The backlog of the queue.
     pub queued: Backlog,
+    /// The rate that a controller has given its shaper, if one has.
+    pub shaper_rate: Option<BitRate>,
     /// Bits that its wire has carried by now.
     pub wire_bits: u64,
     /// Packets that it has dropped by now.
@@ -139,6 +143,8 @@ pub struct States {
 pub struct HopState {
     /// The backlog of the queue.
     pub queued: Backlog,
+    /// The rate that a controller has given its shaper, if one has.
+    pub shaper_rate: Option<BitRate>,
     /// Bits that its wire has carried.
     pub wire_bits: u64,
     /// Packets carried, and drops by reason.

@@ -4,12 +4,14 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, ExitStatus};
 
 use lastmile_packet::HashKey;
+use lastmile_queueing::autorate;
 use lastmile_units::{Duration, Instant};
 
 use super::config::{Config, Place};
 use super::server::Server;
 use super::side::{CLIENT, Side};
 use super::{Ended, Outcome};
+use crate::autorate::{Reflectors, Steering};
 use crate::bump::{Bump, BumpConfig, HopGlance, Queues, Tap};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::{Context, Error};
@@ -110,6 +112,25 @@ impl World {
         let sides = [&self.client, &self.server];
         let interfaces = sides.map(|side| (side.namespace(), side.device()));
         sides[0].is_interface().then(|| Links::of(&interfaces)).transpose()
+    }
+
+    /// For each controller and the hops of its shapers, down and up (hops up are numbered first): the steering of
+    /// these, and the sockets for [`Steering::run`]. Pings go from the client's end to the server's.
+    ///
+    /// # Errors
+    /// The ends are interfaces, behind which no host is known; pings that no live program sends; missing rights.
+    pub fn steering(
+        &self,
+        controllers: &[(autorate::Config, [usize; 2])],
+    ) -> Result<Vec<(Steering, Reflectors)>, Error> {
+        let steered = |(config, hops): &(autorate::Config, [usize; 2])| {
+            let server = self.server.address().ok_or(Error::NoReflector)?;
+            let reflectors = Reflectors::open(self.client.namespace(), &[server.into()])?;
+            let steering = Steering::new(self.handle(), *hops);
+            steering.begin(Some(config), || Ok(()))?;
+            Ok((steering, reflectors))
+        };
+        controllers.iter().map(steered).collect()
     }
 
     /// For other threads, to ask for reports while this one runs, once.
@@ -216,6 +237,11 @@ impl World {
     }
 
     fn carry(&mut self, stop: &Stop, child: Option<&OwnedFd>, until: Option<Instant>) -> Result<Woken, Error> {
+        // Whoever waits for an answer of a world that has failed hears that there is none.
+        self.carry_on(stop, child, until).inspect_err(|_| self.inbox.close())
+    }
+
+    fn carry_on(&mut self, stop: &Stop, child: Option<&OwnedFd>, until: Option<Instant>) -> Result<Woken, Error> {
         loop {
             let Self { bump, client, server, clock, pace, inbox, .. } = self;
             let watched = [child.map(AsFd::as_fd), Some(stop.as_fd()), Some(inbox.waiting.as_fd())];

@@ -1,6 +1,6 @@
 //! The parameters of the controller, with the names and defaults of cake-autorate.
 
-use lastmile_units::{BitRate, Duration, Ratio, WireBytes};
+use lastmile_units::{BitRate, Duration, Instant, Ratio, WireBytes};
 
 use super::MILLION;
 
@@ -67,6 +67,13 @@ impl Pings {
     #[must_use]
     pub fn response_interval(&self) -> Duration {
         Duration::from_us(self.reflector_ping_interval.as_us() / u64::from(self.no_pingers.max(1)))
+    }
+
+    /// The time of the ping of this number, counted from 0, of a reflector. The first ping of all is at `start`.
+    #[must_use]
+    pub fn turn(&self, start: Instant, reflector: u32, number: u64) -> Instant {
+        let offset = self.response_interval().saturating_mul(reflector.into());
+        start.saturating_add(offset).saturating_add(self.reflector_ping_interval.saturating_mul(number))
     }
 }
 

@@ -43,7 +43,7 @@ impl Autorate {
         Ok(Self { controller, pings, shapers, applied, first, turns: vec![0; pings.no_pingers as usize] })
     }
 
-    /// The links of the shapers and their rates at first.
+    /// The links of the shapers and their rates.
     pub(crate) fn rates(&self) -> impl Iterator<Item = (LinkIndex, BitRate)> {
         self.shapers.into_iter().zip(self.applied)
     }
@@ -65,8 +65,7 @@ impl Autorate {
 
     /// The departure of a ping.
     fn left(&self, reflector: u32, number: u64) -> Instant {
-        let offset = self.pings.response_interval().saturating_mul(reflector.into());
-        Instant::ZERO.saturating_add(offset).saturating_add(self.pings.reflector_ping_interval.saturating_mul(number))
+        self.pings.turn(Instant::ZERO, reflector, number)
     }
 
     pub(crate) fn due(&mut self, flow: u32) -> Due {

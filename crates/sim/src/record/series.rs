@@ -3,7 +3,7 @@
 use lastmile_units::{Duration, Instant};
 
 use super::flow_names;
-use crate::hosts::Hosts;
+use crate::hosts::{Autorate, Hosts};
 use crate::network::Net;
 use crate::network::flow::StateIndex;
 use lastmile_model::Network;
@@ -17,6 +17,8 @@ pub(crate) struct Sampler {
     cells: Vec<Series>,
     /// Allowed cell rate and backlog in bytes, by source of ABR.
     sources: Vec<[Series; 2]>,
+    /// Rates of the shapers that controllers steer: down and up of each.
+    shapers: Vec<Series>,
     flows: Vec<FlowSeries>,
 }
 
@@ -49,6 +51,8 @@ impl Sampler {
         let links = network.links.iter().map(|link| LinkSeries::new(&link.hop.name)).collect();
         let of = |link: usize| Series::new("queue_cells", &network.links[link].hop.name);
         let cells = net.cells.iter().flat_map(|cells| cells.sampled()).map(of).collect();
+        let steered = network.autorates.iter().flat_map(|autorate| autorate.shapers);
+        let shapers = steered.map(|link| Series::new("shaper_rate_bps", &network.links[link].hop.name)).collect();
         let few = net.declared <= network.record.flow_limit;
         let names = flow_names(network).take(if few { usize::MAX } else { 0 });
         let flows = names.zip(&net.flows).map(|(name, flow)| FlowSeries::new(&name, flow.state())).collect();
@@ -57,7 +61,7 @@ impl Sampler {
             ["acr_bps", "edge_bytes"].map(|name| Series::new(name, &vcs[vc.index()].name))
         });
         let sources = sources.take(if few { usize::MAX } else { 0 }).collect();
-        Self { interval, links, cells, sources, flows }
+        Self { interval, links, cells, sources, shapers, flows }
     }
 
     /// Takes a sample. Returns the time of the next one.
@@ -86,6 +90,10 @@ impl Sampler {
             series.rate.push(now, wire_bits.saturating_sub(series.wire_bits) as f64 / interval_s);
             series.wire_bits = wire_bits;
         }
+        let rates = hosts.autorates.iter().flat_map(Autorate::rates);
+        for (series, (_, rate)) in self.shapers.iter_mut().zip(rates) {
+            series.push(now, rate.as_bps() as f64);
+        }
         for (number, (series, flow)) in self.flows.iter_mut().zip(&net.flows).enumerate() {
             series.sample(now, interval_s, hosts, flow.state());
             let Some((delay_s, jitter_s)) = net.delays.sample(number) else { continue };
@@ -102,7 +110,7 @@ impl Sampler {
             let tcp = s.tcp.iter().flat_map(|t| [&t.cwnd, &t.ssthresh, &t.in_flight, &t.acked, &t.srtt]);
             [&s.goodput, &s.delay, &s.jitter].into_iter().chain(tcp)
         });
-        links.chain(&self.cells).chain(self.sources.iter().flatten()).chain(flows)
+        links.chain(&self.cells).chain(self.sources.iter().flatten()).chain(&self.shapers).chain(flows)
     }
 
     pub(crate) fn into_series(self) -> Vec<Series> {
@@ -114,6 +122,7 @@ impl Sampler {
         links
             .chain(self.cells)
             .chain(self.sources.into_iter().flatten())
+            .chain(self.shapers)
             .chain(flows)
             .filter(|series| !series.points.is_empty())
             .collect()

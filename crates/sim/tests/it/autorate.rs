@@ -1,5 +1,6 @@
 //! Shapers that a controller steers: its pings cross the line, and the rates follow.
 
+use lastmile_model::outcome::Series;
 use lastmile_model::{Autorate, BuildError, Hop, Link, Network, Node};
 use lastmile_queueing::autorate::{Config, Method, Rates};
 use lastmile_queueing::cake;
@@ -75,6 +76,26 @@ fn a_rate_rises_until_delays_do() {
         let p90 = outcome.links[1].queue_delay_ns.value_at_quantile(0.9);
         assert!(p90 < 80_000_000, "{method:?}: {p90} ns");
     }
+}
+
+/// Every 100 ms, of both shapers: the base rate at first, and a rate that falls within its bounds and returns.
+#[test]
+fn the_rates_of_the_shapers_are_series() {
+    let mut network = Network { duration: Duration::from_s(20), ..network(20) };
+    network.record.interval = Some(Duration::from_ms(100));
+    network.traffic.push(build::download(&lastmile_tcp::Config::default(), None));
+    let outcome = lastmile_sim::run(&network).expect("valid");
+    let rates = |link: &str| {
+        let of = |series: &&Series| (series.name, series.entity.as_str()) == ("shaper_rate_bps", link);
+        outcome.series.iter().find(of).expect("a series").points.clone()
+    };
+    for (link, highest) in [("shaper-down", 15e6), ("shaper-up", 10e6)] {
+        let rates = rates(link);
+        assert_eq!(rates.len(), 200, "{link}");
+        assert!(rates[0].1 <= 10e6 && rates.iter().all(|(_, bps)| (2.5e6..=40e6).contains(bps)), "{link}");
+        assert!(rates.iter().any(|(_, bps)| *bps >= highest), "{link}");
+    }
+    assert_eq!(outcome.series.iter().filter(|series| series.name == "shaper_rate_bps").count(), 2);
 }
 
 #[test]

@@ -181,7 +181,8 @@ impl Teller {
                 Some(rate) => format!("{name}, link {link}: {rate}, {encapsulation}"),
                 None => format!("{name}, link {link}"),
             };
-            Some(hops::panel(hops.get(first + slowest)?, title, rate_bps))
+            let shaper = hops.iter().skip(first).take(fixed.len()).find_map(|hop| hop.now.shaper_rate);
+            Some(hops::panel(hops.get(first + slowest)?, title, rate_bps, shaper))
         });
         let rows = directions.into_iter().flat_map(|(_, fixed, first)| {
             let slowest = slowest(fixed);
@@ -222,7 +223,8 @@ impl Direction {
         }
     }
 
-    /// The slowest link and those with drops, with their counters; the names of the others.
+    /// The slowest link, those with drops and those with a shaper that a controller steers, with their counters; the
+    /// names of the others.
     fn text(&self, name: &str, since: Option<(&Self, f64)>) -> String {
         let mut text = String::new();
         let mut say = |line: std::fmt::Arguments<'_>| writeln!(text, "{line}").expect("a string takes all");
@@ -230,7 +232,7 @@ impl Direction {
         let slowest = self.links.iter().filter_map(|link| link.rate_bps).min();
         let mut quiet = Vec::new();
         for (index, link) in self.links.iter().enumerate() {
-            if link.rate_bps != slowest && link.line.dropped.is_empty() {
+            if link.rate_bps != slowest && link.line.dropped.is_empty() && link.line.shaper_rate_bps.is_none() {
                 quiet.push(link.name.as_str());
                 continue;
             }

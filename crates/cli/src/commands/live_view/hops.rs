@@ -6,16 +6,22 @@ use lastmile_live::bump::{Interval, Waited, per_second};
 use lastmile_queueing::DropReason;
 use lastmile_terminal::{Panel, Series, Unit};
 use lastmile_text::table::{Kind, Table};
+use lastmile_units::BitRate;
 
 /// Median and 99th percentile for a table, in milliseconds.
 pub(super) fn cells(waited: Waited) -> [String; 2] {
     [waited.p50, waited.p99].map(|s| s.map_or_else(|| "-".to_owned(), |s| format!("{:.1}", s * 1e3)))
 }
 
-/// The series of the hop, with a line of this rate. Series of ACK regulation are there once it
-/// has dropped an ACK.
+/// The series of the hop, with a line of this rate, and the rate of the shaper that a controller steers. Series of ACK
+/// regulation are there once it has dropped an ACK.
 #[expect(clippy::cast_precision_loss, reason = "for the eye only")]
-pub(in crate::commands) fn panel(hop: &Interval<'_>, title: String, rate_bps: Option<u64>) -> Panel {
+pub(in crate::commands) fn panel(
+    hop: &Interval<'_>,
+    title: String,
+    rate_bps: Option<u64>,
+    shaper: Option<BitRate>,
+) -> Panel {
     let Interval { before, now, .. } = *hop;
     let rate = Series::new("rate", Unit::BitsPerSecond, Some(hop.rate_bps()));
     let rate = match rate_bps {
@@ -38,6 +44,7 @@ pub(in crate::commands) fn panel(hop: &Interval<'_>, title: String, rate_bps: Op
         Series::new("drops", Unit::PerSecond, per_s(&hop.lost())),
         Series::new("ACKs p99", Unit::Seconds, acks.p99),
     ];
+    series.extend(shaper.map(|rate| Series::new("shaper", Unit::BitsPerSecond, Some(rate.as_bps() as f64))));
     let is_thinned = |reason: &DropReason| reason.is_ack_regulation() && now.line.dropped[reason.index()].packets > 0;
     if DropReason::ALL.iter().any(is_thinned) {
         let thinned = Series::new("ACKs dropped", Unit::PerSecond, per_s(&hop.dropped(DropReason::is_ack_regulation)));

@@ -92,7 +92,7 @@ type Samples<'a> = Vec<(Further<'a>, u64)>;
 
 type Family = (&'static str, &'static str, MetricType, fn(&Direction) -> Samples<'_>);
 
-fn families() -> [Family; 14] {
+fn families() -> [Family; 15] {
     use MetricType::{Counter, Gauge};
     [
         ("received_packets", "Packets that came in", Counter, |d| vec![(vec![], d.received.packets)]),
@@ -109,6 +109,9 @@ fn families() -> [Family; 14] {
         }),
         ("queued_packets", "Packets that wait", Gauge, |d| vec![(vec![], d.line.queued.packets)]),
         ("queued_bytes", "Their IP bytes", Gauge, |d| vec![(vec![], d.line.queued.bytes)]),
+        ("shaper_rate_bps", "Rate that [autorate] has given the shaper", Gauge, |d| {
+            d.line.shaper_rate_bps.map(|bps| (vec![], bps)).into_iter().collect()
+        }),
         ("class_sent_packets", "Packets that a class sent", Counter, |d| {
             d.classes.iter().map(|class| (vec![("class", class.name.as_str())], class.sent.packets)).collect()
         }),

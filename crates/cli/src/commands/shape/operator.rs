@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use lastmile_live::autorate::Steering;
 use lastmile_live::control::Replacement;
 use lastmile_live::links::Links;
 use lastmile_live::shape::notify::Manager;
@@ -28,6 +29,7 @@ pub(super) struct Operator<'a> {
     links: Arc<Links>,
     handle: Handle,
     reloads: Reloads,
+    steering: &'a Steering,
     manager: Option<&'a Manager>,
     /// For the live view.
     in_force: Arc<Mutex<InForce>>,
@@ -38,18 +40,18 @@ impl<'a> Operator<'a> {
         start: &'a Start,
         policy: Policy,
         (place, rights, links): (Place, Rights, Arc<Links>),
-        handle: Handle,
+        (handle, steering): (Handle, &'a Steering),
         manager: Option<&'a Manager>,
         in_force: Arc<Mutex<InForce>>,
     ) -> Self {
-        Self { start, policy, place, rights, links, handle, reloads: Reloads::default(), manager, in_force }
+        Self { start, policy, place, rights, links, handle, steering, reloads: Reloads::default(), manager, in_force }
     }
 
     pub(super) fn status_of(&self, snapshot: &Snapshot) -> Status {
         let (faults, left_bridge) = links::all_faults(&self.links);
         let place = Place { left_bridge, ..self.place.clone() };
         let status = Status::new(&self.policy, (&place, &self.rights), &self.reloads, snapshot);
-        Status { faults, ..status }
+        Status { faults, reflectors: self.steering.counts().map(Into::into), ..status }
     }
 
     /// Reads and checks the policy, builds its queues, and only then installs them.
@@ -58,9 +60,9 @@ impl<'a> Operator<'a> {
             Some(other) => replacement::on_line(other, self.policy.line),
             None => self.start.load(Reading::Again),
         };
-        let loaded = read.and_then(|policy| {
+        let loaded = read.and_then(|policy| self.start.with_reflectors(policy)).and_then(|policy| {
             let (up, down) = directions(&policy);
-            self.handle.hand_over(&up, &down)?;
+            self.steering.begin(policy.autorate(), || self.handle.hand_over(&up, &down))?;
             Ok(policy)
         });
         match loaded {

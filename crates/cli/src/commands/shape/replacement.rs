@@ -6,7 +6,6 @@ use lastmile_scenario::Policy;
 use lastmile_scenario::policy::{Line, LineOf, ready};
 
 use super::super::policy;
-use super::start::at_constant_rates;
 use crate::failure::{Failure, Result};
 
 /// The longest text of a policy: its escapes in JSON fit a request, too.
@@ -16,7 +15,7 @@ const LONGEST_TEXT: u64 = LONGEST / 3;
 pub(super) fn on_line(replacement: &Replacement, line: Line) -> Result<Policy> {
     let Replacement { name, text } = replacement;
     let text = text.as_deref().or_else(|| ready::text(name)).ok_or_else(|| policy::unknown(name))?;
-    at_constant_rates(Policy::parse(name, text, LineOf::Caller(line)).map_err(Failure::Report)?)
+    Policy::parse(name, text, LineOf::Caller(line)).map_err(Failure::Report)
 }
 
 /// The policy of this name, or in the file at this path.

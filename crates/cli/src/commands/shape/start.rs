@@ -1,12 +1,12 @@
 //! The command line that starts a shaper, and the settings that follow from it.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
-use lastmile_live::io;
 use lastmile_live::shape::sandbox::Needs;
 use lastmile_live::shape::{Config, Direction, Tuning};
+use lastmile_live::{autorate, io};
 use lastmile_scenario::file::Reading;
 use lastmile_scenario::policy::{Policy, ready};
 use lastmile_units::{BitRate, Duration};
@@ -97,7 +97,7 @@ pub(super) struct Dashboard {
     pub(super) web_control: bool,
 }
 
-/// The line in place of the line of the policy's file.
+/// The line in place of the line of the policy's file, and hosts beyond it.
 #[derive(Args)]
 pub(super) struct Line {
     /// Upstream rate in place of the file's line
@@ -111,13 +111,22 @@ pub(super) struct Line {
     /// Encapsulation in place of the file's line: a preset, or words of tc-cake(8), such as "ptm overhead 34"
     #[arg(long, value_name = "PRESET", requires = "up")]
     link: Option<String>,
+
+    /// Host that answers the pings of a policy with [autorate]; repeat for several, which are pinged in turns
+    #[arg(long, value_name = "ADDRESS")]
+    pub(super) reflector: Vec<IpAddr>,
 }
 
 impl Start {
     /// The policy as in its file now.
     pub(super) fn load(&self, reading: Reading) -> Result<Policy> {
         let (policy, up, down, link) = (self.policy.clone(), self.line.up, self.line.down, self.line.link.clone());
-        at_constant_rates(OnLine { policy, up, down, link }.load_for_a_line(reading)?)
+        self.with_reflectors(OnLine { policy, up, down, link }.load_for_a_line(reading)?)
+    }
+
+    /// The policy, unless it needs reflectors and none is named.
+    pub(super) fn with_reflectors(&self, policy: Policy) -> Result<Policy> {
+        with_reflectors(policy, &self.line.reflector)
     }
 
     pub(super) fn display(&self) -> Display {
@@ -147,18 +156,18 @@ impl Start {
     }
 }
 
-/// Refuses a policy that moves its rates: this program sends no pings.
-pub(super) fn at_constant_rates(policy: Policy) -> Result<Policy> {
-    if policy.autorate().is_none() {
+/// Refuses a policy that moves its rates by pings that cannot be sent, or without a host to ping.
+pub(super) fn with_reflectors(policy: Policy, reflectors: &[IpAddr]) -> Result<Policy> {
+    let Some(controller) = policy.autorate() else { return Ok(policy) };
+    autorate::check(controller)?;
+    if !reflectors.is_empty() {
         return Ok(policy);
     }
-    let hint =
-        "cake has the same queues at constant rates; `lastmile tc` configures the kernel for the script cake-autorate";
-    Err(Failure::new(format_args!(
-        "the policy \"{}\" has [autorate], which pings and moves rates: lastmile shape keeps rates constant",
-        policy.name
-    ))
-    .hint(hint))
+    let hint = "start it with --reflector ADDRESS, a host beyond the line that answers echo requests; cake has the \
+                same queues at constant rates";
+    let name = &policy.name;
+    Err(Failure::new(format_args!("the policy \"{name}\" has [autorate], and no reflector is named for its pings"))
+        .hint(hint))
 }
 
 /// The processing in each direction.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use lastmile_linklayer::LinkLayer;
+use lastmile_live::autorate::Counts;
 use lastmile_live::bump::{DirectionReport, HopReport};
 use lastmile_live::shape::sandbox::GivenUp;
 use lastmile_live::shape::{Snapshot, World};
@@ -35,6 +36,9 @@ pub(crate) struct Status {
     pub(crate) pid: u32,
     pub(crate) uptime_s: f64,
     pub(crate) reloads: Reloads,
+    /// Pings of `[autorate]`, if the policy in force has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reflectors: Option<Reflectors>,
     /// From the LAN to the line.
     pub(crate) up: Direction,
     /// From the line to the LAN.
@@ -104,6 +108,19 @@ pub(crate) struct Reloads {
     pub(crate) failed: u64,
     /// The error of the last reload, if it failed.
     pub(crate) last_error: Option<String>,
+}
+
+/// Counts of pings to reflectors, since the policy is in force.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Reflectors {
+    pub(crate) pings: u64,
+    pub(crate) replies: u64,
+}
+
+impl From<Counts> for Reflectors {
+    fn from(Counts { pings, replies }: Counts) -> Self {
+        Self { pings, replies }
+    }
 }
 
 /// Counters of one direction.
@@ -183,6 +200,7 @@ impl Status {
             pid: std::process::id(),
             uptime_s: snapshot.uptime.as_secs_f64(),
             reloads: reloads.clone(),
+            reflectors: None,
             up: Direction::new(&snapshot.up, line.up, &line.up_layer, &policy.classes),
             down: Direction::new(&snapshot.down, line.down, &line.down_layer, behind),
         }
@@ -218,6 +236,9 @@ impl Status {
         let Reloads { done, failed, last_error } = &self.reloads;
         if done + failed > 0 {
             let _ = writeln!(text, "policy reloads: {done}, refused: {failed}");
+        }
+        if let Some(Reflectors { pings, replies }) = self.reflectors {
+            let _ = writeln!(text, "reflectors: {pings} pings, {replies} replies");
         }
         if let Some(error) = last_error {
             let _ = writeln!(text, "last refused: {error}");

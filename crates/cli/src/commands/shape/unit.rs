@@ -1,7 +1,7 @@
 //! A unit for systemd that keeps a shaper running.
 
 use std::fmt::Write as _;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use clap::Args;
@@ -12,6 +12,7 @@ use lastmile_units::BitRate;
 
 use crate::commands::device;
 use crate::commands::policy::OnLine;
+use crate::commands::shape::start::with_reflectors;
 use crate::commands::unit::{CONFINED, Program};
 use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
@@ -44,6 +45,10 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "IF", requires = "policy", value_parser = device::name)]
     wan: Option<String>,
 
+    /// Host that answers the pings of a policy with [autorate]; repeat for several, which are pinged in turns
+    #[arg(long, value_name = "ADDRESS", requires = "policy")]
+    reflector: Vec<IpAddr>,
+
     /// Serve metrics for Prometheus at http://ADDRESS/metrics, such as 127.0.0.1:9100
     #[arg(long, value_name = "ADDRESS", requires = "policy")]
     metrics: Option<SocketAddr>,
@@ -68,7 +73,7 @@ pub(super) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
                 ));
             } else {
                 // A unit that cannot start is of no use.
-                on_line.load_for_a_line(Reading::Once)?;
+                with_reflectors(on_line.load_for_a_line(Reading::Once)?, &arguments.reflector)?;
             }
             Unit::of(&program, &on_line, (lan, wan), arguments)?
         }
@@ -81,9 +86,10 @@ pub(super) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
 impl Arguments {
     /// Options of the shaper other than policy, line and interfaces.
     fn further(&self) -> String {
+        let reflectors = self.reflector.iter().map(|address| format!(" --reflector {address}"));
         let metrics = self.metrics.map(|address| format!(" --metrics {}", systemd::word(&address.to_string())));
         let realtime = self.realtime.then(|| " --realtime".to_owned());
-        metrics.into_iter().chain(realtime).collect()
+        reflectors.chain(metrics).chain(realtime).collect()
     }
 }
 
@@ -105,6 +111,7 @@ struct Unit {
     reload: String,
     realtime: bool,
     scraped_from: From,
+    reflectors: Vec<IpAddr>,
 }
 
 /// The possible location of clients of `--metrics`.
@@ -171,6 +178,7 @@ impl Unit {
             reload: format!("{program} shape reload"),
             realtime: arguments.realtime,
             scraped_from: From::of(arguments.metrics),
+            reflectors: arguments.reflector.clone(),
         })
     }
 
@@ -195,15 +203,19 @@ impl Unit {
             // OPTIONS may have both.
             realtime: true,
             scraped_from: From::Here,
+            reflectors: Vec::new(),
         }
     }
 
     /// The text of the unit, in the form of systemd.unit(5), systemd.service(5) and
     /// systemd.exec(5).
     fn text(&self) -> String {
-        let Self { file, about, needs, settings, lan, wan, shape, reload, realtime, scraped_from } = self;
+        let Self { file, about, needs, settings, lan, wan, shape, reload, realtime, scraped_from, reflectors } = self;
         let (nice, restrict) = if *realtime { (" CAP_SYS_NICE", "no") } else { ("", "yes") };
-        let addresses = scraped_from.lines();
+        let mut addresses = scraped_from.lines();
+        for reflector in reflectors {
+            writeln!(addresses, "IPAddressAllow={reflector}").expect("a string takes all");
+        }
         format!(
             "# Printed by `lastmile shape unit`; for {file}
 [Unit]

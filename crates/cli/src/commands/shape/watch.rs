@@ -56,7 +56,7 @@ impl InForce {
         let hops = intervals(before, now);
         let directions = || self.directions.iter().zip(&hops);
         let panels = directions().map(|(Shown { name, rate, link_layer, .. }, hop)| {
-            panel(hop, format!("{name}: {rate}, {link_layer}"), Some(rate.as_bps()))
+            panel(hop, format!("{name}: {rate}, {link_layer}"), Some(rate.as_bps()), hop.now.shaper_rate)
         });
         let tables = directions().filter(|(shown, _)| !shown.classes.is_empty());
         let tables = tables.map(|(shown, hop)| classes::table(&format!("class {}", shown.name), &shown.classes, hop));

@@ -43,6 +43,10 @@ pub(in crate::commands) fn group(
     let mut queue = Chart::new("queue", Unit::Bytes).with(ALL, Some(bytes));
     let mut longest = Chart::new("delay, 99th percentile", Unit::Seconds).with(ALL, waited.p99).with("ACKs", acks.p99);
     let mut median = Chart::new("delay, median", Unit::Seconds).with(ALL, waited.p50).with("ACKs", acks.p50);
+    #[expect(clippy::cast_precision_loss, reason = "for the eye only")]
+    if let Some(shaper) = hop.now.shaper_rate {
+        rate.push("shaper".to_owned(), Some(shaper.as_bps() as f64));
+    }
     for one in classes {
         let name = || one.class.name.clone();
         rate.push(name(), one.sent_bps);

@@ -14,7 +14,7 @@ fn shaped(kbit: u64) -> Spec {
     Spec::Tbf(Over {
         config: tbf::Config {
             rate: BitRate::from_kbit_per_s(kbit),
-            burst: lastmile_units::WireBytes::new(1000),
+            burst: WireBytes::new(1000),
             peak: None,
             largest: ByteCount::new(1000),
             catch_up: Duration::ZERO,
@@ -60,6 +60,31 @@ fn a_sleep_is_made_up_for_as_far_back_as_is_asked_for() {
     assert_eq!(sent_by(None), (vec![1, 1, 32, 33], 0));
     assert_eq!(sent_by(Some(Duration::from_ms(100))), (vec![1, 1, 8, 9], 1));
     assert_eq!(sent_by(Some(Duration::from_ms(500))), (vec![1, 1, 32, 33], 0), "nobody slept for so long");
+}
+
+/// 1000 bytes take 16 ms at 500 kbit/s and 4 ms at 2 Mbit/s. At 24 ms half of the third packet is paid, and the other
+/// half takes 2 ms at the new rate.
+#[test]
+fn a_shaper_is_steered_while_packets_wait() {
+    let mut bump = bump(vec![Hop { queue: shaped(500), ..hop("up", None, "ip", Duration::ZERO, 0) }]);
+    let clock = FakeClock(Cell::new(Instant::ZERO));
+    let arriving = (0..5).map(|n| (Instant::ZERO, packet(n, 1000))).collect();
+    let (mut client, mut server) = (FakePort { arriving, ..FakePort::default() }, FakePort::default());
+    for ms in [0, 16, 24] {
+        clock.0.set(Instant::ZERO + Duration::from_ms(ms));
+        bump.turn(&clock, &mut client, &mut server).unwrap();
+    }
+    let rate = BitRate::from_mbit_per_s(2);
+    assert_eq!(bump.steer(0, rate).as_u64(), 2000);
+    while let Some(wake) = bump.next_wake() {
+        clock.0.set(wake);
+        bump.turn(&clock, &mut client, &mut server).unwrap();
+    }
+    let sent: Vec<u64> = server.sent.iter().map(|(at, _)| at.since(Instant::ZERO).as_ms()).collect();
+    assert_eq!(sent, [0, 16, 26, 30, 34]);
+    assert_eq!(bump.steer(1, rate).as_u64(), 0, "the other direction has a FIFO, which has no rate");
+    let shapers = |hops: Vec<HopGlance>| hops.into_iter().map(|hop| hop.shaper_rate).collect::<Vec<_>>();
+    assert_eq!(shapers(bump.glance(clock.0.get())), [Some(rate), None]);
 }
 
 /// 1000 bytes take 16 ms at 500 kbit/s and 4 ms at 2 Mbit/s; a bucket of one packet lets the first go at once.

@@ -24,7 +24,7 @@ const fn sampled(series: &'static str, title: &'static str, units: &'static [Uni
     Quantity { series, title, units, references: none, rate: false, busy_links: false }
 }
 
-pub(super) const QUANTITIES: [Quantity; 13] = [
+pub(super) const QUANTITIES: [Quantity; 14] = [
     Quantity { references: capacities, rate: true, ..sampled("goodput_bps", "Goodput", format::RATES) },
     Quantity { references: queue_limits, ..sampled("queue_bytes", "Queue", format::BYTES) },
     sampled("queue_cells", "Cells in the queue", format::CELLS),
@@ -37,6 +37,7 @@ pub(super) const QUANTITIES: [Quantity; 13] = [
     sampled("cwnd_bytes", "Congestion window", format::BYTES),
     Quantity { references: windows, ..sampled("in_flight_bytes", "Data in flight", format::BYTES) },
     sampled("acked_bytes", "ACK number", format::BYTES),
+    Quantity { rate: true, ..sampled("shaper_rate_bps", "Rate of the shaper", format::RATES) },
     Quantity {
         references: line_rates,
         rate: true,
