@@ -168,15 +168,20 @@ impl LimitedTime {
     }
 }
 
-/// The part of [`Stats`] that a sender counts.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// The part of [`Stats`] that each sending half counts.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct SendStats {
-    pub(crate) data_packets: u64,
-    pub(crate) data_bytes_sent: u64,
-    pub(crate) retransmitted_bytes: u64,
     pub(crate) acks_received: u64,
     pub(crate) retransmissions: u32,
     pub(crate) timeouts: u32,
+}
+
+/// The part of [`Stats`] that a sender of data counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DataStats {
+    pub(crate) data_packets: u64,
+    pub(crate) data_bytes_sent: u64,
+    pub(crate) retransmitted_bytes: u64,
     pub(crate) fast_retransmits: u32,
     pub(crate) dup_acks_received: u32,
     pub(crate) window_probes: u32,
