@@ -64,6 +64,7 @@ impl Quiet {
         timers.end_backoff();
         let data = Box::new(DataState {
             flight: Flight::new(),
+            capacity: config.send_buffer.map_or(u64::MAX, |bytes| bytes.as_u64().max(1)),
             congestion: self.congestion(config),
             repair: Repair::new(style),
             ecn: EcnResponse::new(accecn),

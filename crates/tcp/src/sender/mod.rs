@@ -74,6 +74,8 @@ pub(crate) struct Sender {
 #[derive(Clone, Debug)]
 struct DataState {
     flight: Flight,
+    /// Octets that the send buffer holds.
+    capacity: u64,
     congestion: Congestion,
     repair: Repair,
     ecn: EcnResponse,

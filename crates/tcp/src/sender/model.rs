@@ -83,6 +83,7 @@ impl Sender {
                 false => Err(Limit::Application),
             };
         }
+        let len = if start == self.data.flight.max() { self.buffered(start, len)? } else { len };
         let cwnd = self.usable_cwnd(config);
         let free = self.peer.edge().saturating_sub(start);
         if self.in_flight() + len > cwnd {

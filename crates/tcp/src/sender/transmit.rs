@@ -77,7 +77,7 @@ impl Sender {
             Ok(plan) => self.note_sent(now, config, plan),
             Err(limit) => {
                 self.await_window(now, config, limit);
-                if limit == Limit::Application && self.data.rate.is_some() {
+                if matches!(limit, Limit::Application | Limit::SendBuffer) && self.data.rate.is_some() {
                     self.note_app_limited();
                 }
             }
@@ -143,6 +143,7 @@ impl Sender {
         if len == 0 {
             return self.next_fin();
         }
+        let len = if again { len } else { self.buffered(start, len)? };
         let flight = start - self.data.flight.una();
         let cwnd = self.usable_cwnd(config);
         // Octets sent once were within the window then, and a receiver should not shrink it.
@@ -163,6 +164,21 @@ impl Sender {
         let end = end + u64::from(fin);
         self.data.flight.set_nxt(end);
         Ok(Plan { start, end, again, probe: false })
+    }
+
+    /// The part of `len` new octets from `start` on that a segment may carry: less than the whole only from a buffer
+    /// that is smaller than a segment, since an application is woken for larger parts (`sk_stream_is_writeable`).
+    #[inline]
+    pub(super) fn buffered(&self, start: u64, len: u64) -> Result<u64, Limit> {
+        let una = self.data.flight.una();
+        let space = self.data.capacity.saturating_sub(start - una);
+        if space >= len {
+            Ok(len)
+        } else if start == una {
+            Ok(space)
+        } else {
+            Err(Limit::SendBuffer)
+        }
     }
 
     /// Waits for a larger part of the window, to send about a millisecond's worth at once. Linux does so with
@@ -327,6 +343,7 @@ impl Sender {
         if len == 0 {
             return self.next_fin();
         }
+        let len = self.buffered(start, len)?;
         let free = self.peer.edge().saturating_sub(start);
         let end = start + self.peer.admits(free, len).ok_or(Limit::ReceiveWindow)?;
         let end = end + u64::from(end == offered && self.buffer.is_closing());
