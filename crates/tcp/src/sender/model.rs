@@ -83,7 +83,9 @@ impl Sender {
                 false => Err(Limit::Application),
             };
         }
-        let len = if start == self.data.flight.max() { self.buffered(start, len)? } else { len };
+        let flight = start - self.data.flight.una();
+        let fits = start < self.data.flight.max() || flight + len <= self.data.capacity;
+        let len = if fits { len } else { self.next_of_full_buffer(flight)? };
         let cwnd = self.usable_cwnd(config);
         let free = self.peer.edge().saturating_sub(start);
         if self.in_flight() + len > cwnd {

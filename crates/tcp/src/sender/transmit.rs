@@ -143,8 +143,9 @@ impl Sender {
         if len == 0 {
             return self.next_fin();
         }
-        let len = if again { len } else { self.buffered(start, len)? };
         let flight = start - self.data.flight.una();
+        let fits = again || flight + len <= self.data.capacity;
+        let len = if fits { len } else { self.next_of_full_buffer(flight)? };
         let cwnd = self.usable_cwnd(config);
         // Octets sent once were within the window then, and a receiver should not shrink it.
         let free = self.peer.edge().max(max) - start;
@@ -166,19 +167,11 @@ impl Sender {
         Ok(Plan { start, end, again, probe: false })
     }
 
-    /// The part of `len` new octets from `start` on that a segment may carry: less than the whole only from a buffer
-    /// that is smaller than a segment, since an application is woken for larger parts (`sk_stream_is_writeable`).
-    #[inline]
-    pub(super) fn buffered(&self, start: u64, len: u64) -> Result<u64, Limit> {
-        let una = self.data.flight.una();
-        let space = self.data.capacity.saturating_sub(start - una);
-        if space >= len {
-            Ok(len)
-        } else if start == una {
-            Ok(space)
-        } else {
-            Err(Limit::SendBuffer)
-        }
+    /// The send buffer has space for fewer new octets than a segment would carry, after `flight` in flight: a segment of
+    /// less only where a whole one never fits, since an application is woken for larger parts (`sk_stream_is_writeable`).
+    #[cold]
+    pub(super) fn next_of_full_buffer(&self, flight: u64) -> Result<u64, Limit> {
+        if flight == 0 { Ok(self.data.capacity) } else { Err(Limit::SendBuffer) }
     }
 
     /// Waits for a larger part of the window, to send about a millisecond's worth at once. Linux does so with
@@ -343,7 +336,9 @@ impl Sender {
         if len == 0 {
             return self.next_fin();
         }
-        let len = self.buffered(start, len)?;
+        let flight = self.data.flight.size();
+        let fits = flight + len <= self.data.capacity;
+        let len = if fits { len } else { self.next_of_full_buffer(flight)? };
         let free = self.peer.edge().saturating_sub(start);
         let end = start + self.peer.admits(free, len).ok_or(Limit::ReceiveWindow)?;
         let end = end + u64::from(end == offered && self.buffer.is_closing());
