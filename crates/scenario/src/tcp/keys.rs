@@ -54,7 +54,8 @@ pub(crate) static TCP: Section = Section {
             Kind::Bytes,
             "no limit",
             "The most that a sender keeps: octets that are not acknowledged and octets that are not sent. The \
-             application fills it at once. Linux tunes it to 4 MiB of memory (tcp_wmem), or a program sets it (SO_SNDBUF).",
+             application fills it at once. Linux tunes it to 4 MiB of memory (tcp_wmem), or a program sets it \
+             (SO_SNDBUF).",
         )
         .at_least("1 B")
         .at_most("1 GiB"),

@@ -13,7 +13,7 @@ use crate::ranges::{Range, RangeSet};
 #[derive(Clone, Debug)]
 pub(crate) struct Reassembly {
     held: RangeSet,
-    /// Starts of the ranges that changed last, the newest first (RFC 2018, section 4); zero, which is the SYN, for none.
+    /// Starts of the ranges that changed last, the newest first (RFC 2018, section 4). Zero, which is the SYN, is none.
     recent: [u64; Options::MAX_SACK_BLOCKS],
     /// A duplicate that the next acknowledgement reports (RFC 2883).
     duplicate: Option<Range>,

@@ -9,8 +9,8 @@
 //! asks them in the order of the RFCs.
 //!
 //! The procedures of the RFCs touch several parts each. They are methods of [`Sender`], and every event has
-//! a file: `acknowledgement`, `sack`, `recovery`, `transmit`, and the files of `timers`; `half` has the handshake. These files and
-//! this one refer to one another, since they are one type.
+//! a file: `acknowledgement`, `sack`, `recovery`, `transmit`, and the files of `timers`; `half` has the
+//! handshake. These files and this one refer to one another, since they are one type.
 //!
 //! Cost: a dozen stores for each segment sent.
 

@@ -167,8 +167,9 @@ impl Sender {
         Ok(Plan { start, end, again, probe: false })
     }
 
-    /// The send buffer has space for fewer new octets than a segment would carry, after `flight` in flight: a segment of
-    /// less only where a whole one never fits, since an application is woken for larger parts (`sk_stream_is_writeable`).
+    /// The send buffer has less space than a segment of new octets needs, with `flight` octets in flight. A smaller
+    /// segment is sent only where a whole one never fits: an application is woken for larger parts
+    /// (`sk_stream_is_writeable`).
     #[cold]
     pub(super) fn next_of_full_buffer(&self, flight: u64) -> Result<u64, Limit> {
         if flight == 0 { Ok(self.data.capacity) } else { Err(Limit::SendBuffer) }
