@@ -136,6 +136,8 @@ pub struct TransferPlan {
     pub segment: u16,
     /// Window of the receiver.
     pub window: Window,
+    /// Buffer of the sender; `None` for that of the kernel.
+    pub send_buffer: Option<u32>,
     /// Bytes to transfer; `None` for as many as there is time for.
     pub bytes: Option<u64>,
     /// Bytes that the receiver sends first.

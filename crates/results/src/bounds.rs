@@ -119,7 +119,7 @@ impl Limits {
             Some(LinkBound { bound, link, constraint, beyond })
         });
         let tcp = shape.tcp.filter(|_| !shape.many);
-        let window = tcp.map(|tcp| (tcp.window, by_window(network, shape, &tcp)));
+        let window = tcp.map(|tcp| (tcp.most_held().0, by_window(network, shape, &tcp)));
         let acks = tcp.map_or_else(Vec::new, |tcp| by_acks(network, outcome, shape, tcp));
         Self { source: offered_at_most(traffic, shape), data: data.collect(), window, acks }
     }
@@ -232,11 +232,12 @@ fn captured(capture: &Replay, traffic: &Traffic, (from, to): Span, span_s: f64) 
     (bytes > 0).then(|| Bound::of_ends(bps, format!("its capture, which offers {}", format::rate(bps))))
 }
 
-/// The bound of a window per round trip.
+/// The bound of a window, or of the send buffer, per round trip.
 fn by_window(network: &Network, shape: &Shape, tcp: &TcpShape) -> Bound {
     let rtt = shape.least_rtt_s(network);
-    let bps = format::to_f64(tcp.window) * 8.0 / rtt;
-    let by = format!("receive window {} / empty round trip {}", format::window(tcp.window), format::seconds(rtt));
+    let (bytes, name) = tcp.most_held();
+    let bps = format::to_f64(bytes) * 8.0 / rtt;
+    let by = format!("{name} {} / empty round trip {}", format::window(bytes), format::seconds(rtt));
     Bound::of_ends(if bps.is_finite() { bps } else { f64::MAX }, by)
 }
 

@@ -157,6 +157,7 @@ fn less(new: LimitedTime, old: LimitedTime) -> LimitedTime {
     LimitedTime {
         congestion_window: new.congestion_window.saturating_sub(old.congestion_window),
         receive_window: new.receive_window.saturating_sub(old.receive_window),
+        send_buffer: new.send_buffer.saturating_sub(old.send_buffer),
         application: new.application.saturating_sub(old.application),
         pacing: new.pacing.saturating_sub(old.pacing),
         awaiting_ack: new.awaiting_ack.saturating_sub(old.awaiting_ack),

@@ -184,6 +184,10 @@ impl Case<'_> {
                 };
                 format!("receive window {}{room}{trip}{held}", format::window(window))
             }
+            ("send_buffer", Some(tcp)) => {
+                let bytes = tcp.send_buffer.unwrap_or(tcp.window);
+                format!("send buffer {}{trip}", format::window(bytes))
+            }
             _ => {
                 let control = match (cause, self.is_model()) {
                     ("pacing", true) => "pacing rate of its model",
@@ -319,10 +323,11 @@ impl Case<'_> {
         Some(Trip { mean_s, rest_s: mean_s - explained_s, worst })
     }
 
-    /// The flow's own mean round trip of an octet. A receive window holds an octet until it is acknowledged,
-    /// retransmitted or not; a congestion window holds it for one of its transmissions.
+    /// The flow's own mean round trip of an octet. A receive window and a send buffer hold an octet until it is
+    /// acknowledged, retransmitted or not; a congestion window holds it for one of its transmissions.
     fn own_round_trip_s(&self, cause: &str) -> Option<f64> {
-        if cause == "receive_window" { self.round_trips.in_flight_s() } else { self.round_trips.measured_s() }
+        let held = matches!(cause, "receive_window" | "send_buffer");
+        if held { self.round_trips.in_flight_s() } else { self.round_trips.measured_s() }
     }
 
     /// The fullest constraint on each packet of the links of `path`, if it is full.

@@ -131,6 +131,7 @@ pub(crate) fn shares(limited: &LimitedTime) -> Shares {
         // Only senders that pace have it.
         pacing: share(limited.pacing).filter(|_| !limited.pacing.is_zero()),
         receive_window: share(limited.receive_window),
+        send_buffer: share(limited.send_buffer).filter(|_| !limited.send_buffer.is_zero()),
     }
 }
 
@@ -149,6 +150,7 @@ mod tests {
         let limited = LimitedTime {
             congestion_window: Duration::from_ms(10),
             receive_window: Duration::from_ms(37),
+            send_buffer: Duration::from_ms(2),
             application: Duration::from_ms(1),
             pacing: Duration::from_ms(3),
             awaiting_ack: Duration::from_ps(7),

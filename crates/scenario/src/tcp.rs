@@ -155,6 +155,7 @@ pub(crate) fn read(table: &Table<'_>, base: &Settings) -> Settings {
         variant: table.optional_choice("variant", VARIANTS).unwrap_or(base.variant),
         mss: mss.unwrap_or(base.mss),
         receive_window: table.optional("receive_window").unwrap_or(base.receive_window),
+        send_buffer: table.optional("send_buffer").or(base.send_buffer),
         autotune: table.optional("autotune").unwrap_or(base.autotune && !table.has("receive_window")),
         window_scale: window_scale(table).unwrap_or(base.window_scale),
         sack: table.optional("sack").unwrap_or(base.sack),

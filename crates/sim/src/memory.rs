@@ -12,8 +12,9 @@ const PACKET: u64 = 128;
 const FRAME: u64 = 160;
 /// Bytes of a reply to a ping, or of a point of a series.
 const POINT: u64 = 16;
-/// Bytes of a flow without its transfer: its entry, its events, and its row of the results.
-const FLOW: u64 = 300;
+/// Bytes of a flow without its transfer: the boxed state of its sender, its entry, its events, and its row of the
+/// results.
+const FLOW: u64 = 700;
 /// Bytes of a snapshot, for each flow or link.
 const SNAPSHOT: u64 = 100;
 

@@ -43,6 +43,8 @@ pub enum Limit {
     CongestionWindow,
     /// The receiver's window is full, and is no larger than the congestion window.
     ReceiveWindow,
+    /// The send buffer is full of octets that are sent and not acknowledged.
+    SendBuffer,
     /// The application has offered nothing more.
     Application,
     /// The windows admit a segment, whose time at the pacing rate has not come.
@@ -130,6 +132,8 @@ pub struct LimitedTime {
     pub congestion_window: Duration,
     /// See [`Limit::ReceiveWindow`].
     pub receive_window: Duration,
+    /// See [`Limit::SendBuffer`].
+    pub send_buffer: Duration,
     /// See [`Limit::Application`].
     pub application: Duration,
     /// See [`Limit::Pacing`].
@@ -143,6 +147,7 @@ impl LimitedTime {
         *match limit {
             Limit::CongestionWindow => &mut self.congestion_window,
             Limit::ReceiveWindow => &mut self.receive_window,
+            Limit::SendBuffer => &mut self.send_buffer,
             Limit::Application => &mut self.application,
             Limit::Pacing => &mut self.pacing,
             Limit::AwaitingAck => &mut self.awaiting_ack,
@@ -155,6 +160,7 @@ impl LimitedTime {
         Self {
             congestion_window: self.congestion_window + other.congestion_window,
             receive_window: self.receive_window + other.receive_window,
+            send_buffer: self.send_buffer + other.send_buffer,
             application: self.application + other.application,
             pacing: self.pacing + other.pacing,
             awaiting_ack: self.awaiting_ack + other.awaiting_ack,
@@ -164,19 +170,25 @@ impl LimitedTime {
     /// The sum over all reasons: the lifetime of the sender.
     #[must_use]
     pub fn total(&self) -> Duration {
-        self.congestion_window + self.receive_window + self.application + self.pacing + self.awaiting_ack
+        let windows = self.congestion_window + self.receive_window + self.send_buffer;
+        windows + self.application + self.pacing + self.awaiting_ack
     }
 }
 
-/// The part of [`Stats`] that a sender counts.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// The part of [`Stats`] that each sending half counts.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct SendStats {
-    pub(crate) data_packets: u64,
-    pub(crate) data_bytes_sent: u64,
-    pub(crate) retransmitted_bytes: u64,
     pub(crate) acks_received: u64,
     pub(crate) retransmissions: u32,
     pub(crate) timeouts: u32,
+}
+
+/// The part of [`Stats`] that a sender of data counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DataStats {
+    pub(crate) data_packets: u64,
+    pub(crate) data_bytes_sent: u64,
+    pub(crate) retransmitted_bytes: u64,
     pub(crate) fast_retransmits: u32,
     pub(crate) dup_acks_received: u32,
     pub(crate) window_probes: u32,

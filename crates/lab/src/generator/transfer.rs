@@ -57,6 +57,10 @@ pub(super) fn set_up(
             socket::set_receive_buffer(fd, bytes.saturating_mul(4))?;
             socket::clamp_window(fd, bytes)?;
         }
+        if let Some(bytes) = plan.send_buffer {
+            // The kernel doubles the value.
+            socket::set_send_buffer(fd, bytes / 2)?;
+        }
         socket::set_segment(fd, plan.segment)?;
         socket::set_unsent_low(fd, sender::most_unsent(plan.window, 0, plan.segment.into()))?;
         socket::set_dscp(fd, dscp)

@@ -170,6 +170,7 @@ impl Planned<'_> {
             congestion: self.congestion.clone(),
             segment: sender.mss.min(receiver.mss).saturating_add(if self.timestamps { TIMESTAMPS } else { 0 }),
             window: if receiver.autotune { Window::Grows } else { Window::Fixed(most_window(receiver)) },
+            send_buffer: sender.send_buffer.and_then(|bytes| u32::try_from(bytes.as_u64()).ok()),
             bytes,
             request,
             opener,

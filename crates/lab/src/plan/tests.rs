@@ -103,6 +103,22 @@ fn windows_grow_unless_the_file_sets_one() {
     assert_eq!(window(&format!("{bulk}{both}")), (Window::Grows, Some(1 << 20)));
 }
 
+#[test]
+fn a_send_buffer_is_that_of_the_sockets() {
+    let buffer = |key: &str| {
+        let text = format!("[[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\ntcp = {{ {key} }}\n");
+        let scenario = scenario(&text);
+        let plan = Plan::of(&scenario, None, Kernel::default()).unwrap();
+        let buffers = plan.flows().into_iter().filter_map(|flow| match flow.kind {
+            Kind::Transfer(plan) => Some(plan.send_buffer),
+            _ => None,
+        });
+        buffers.collect::<Vec<_>>()
+    };
+    assert_eq!(buffer("send_buffer = \"64 KiB\""), [Some(65_536)]);
+    assert_eq!(buffer(""), [None]);
+}
+
 const DOWN_AND_UP: &str = r#"
     [[traffic]]
     name = "down"

@@ -92,6 +92,11 @@ pub fn set_receive_buffer(fd: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
     Ok(sockopt::set_socket_recv_buffer_size_force(fd, bytes as usize)?)
 }
 
+/// Memory for data that are not acknowledged or not sent, with the kernel's overhead; twice `bytes`, at least 4.5 KiB.
+pub fn set_send_buffer(fd: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
+    Ok(sockopt::set_socket_send_buffer_size_force(fd, bytes as usize)?)
+}
+
 /// The largest window to advertise. The kernel sets its own again when the size of segments changes.
 pub fn clamp_window(fd: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
     set_option(fd, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &int(bytes))

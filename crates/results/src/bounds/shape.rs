@@ -57,6 +57,8 @@ pub(crate) struct TcpShape {
     timestamps: bool,
     /// The largest receive window that a header can express.
     pub(crate) window: u64,
+    /// The sender's buffer, if it has a limit.
+    pub(crate) send_buffer: Option<u64>,
     /// Segments for each ACK.
     pub(crate) segments_per_ack: u64,
     /// The most segments for an ACK, where the receiver gathers them or reads late; `None` without a limit.
@@ -240,7 +242,17 @@ fn segments(sender: &Config, receiver: &Config) -> (u64, u64, Option<TcpShape>) 
     let window = receiver.largest_window(scaled);
     let segments_per_ack = if receiver.acks.delayed_ack.is_zero() { 1 } else { u64::from(receiver.acks.ack_every) };
     let most_per_ack = Some(segments_per_ack);
-    let tcp = TcpShape { header, ack: header, hidden: false, timestamps, window, segments_per_ack, most_per_ack };
+    let send_buffer = sender.send_buffer.map(ByteCount::as_u64);
+    let tcp = TcpShape {
+        header,
+        ack: header,
+        hidden: false,
+        timestamps,
+        window,
+        send_buffer,
+        segments_per_ack,
+        most_per_ack,
+    };
     (u64::from(sender.mss.min(receiver.mss)), header, Some(tcp))
 }
 
@@ -320,6 +332,7 @@ fn packets(quic: &lastmile_quic::Config, ip: IpFields) -> (u64, u64, Option<TcpS
         hidden: true,
         timestamps: false,
         window: quic.receive_window.as_u64(),
+        send_buffer: None,
         segments_per_ack: quic.ack_every().into(),
         most_per_ack: Some(quic.ack_every().into()),
     };
@@ -327,6 +340,14 @@ fn packets(quic: &lastmile_quic::Config, ip: IpFields) -> (u64, u64, Option<TcpS
 }
 
 impl TcpShape {
+    /// The most octets that are sent and not acknowledged, and the limit.
+    pub(crate) fn most_held(&self) -> (u64, &'static str) {
+        match self.send_buffer {
+            Some(bytes) if bytes < self.window => (bytes, "send buffer"),
+            _ => (self.window, "receive window"),
+        }
+    }
+
     /// The queue thins the flow's ACKs, so that their number is no measure of delivered data.
     pub(crate) fn is_thinned(self, queue: &Spec) -> bool {
         !self.hidden && queue.thins_acks()

@@ -166,7 +166,7 @@ pub struct FlowSetup {
 }
 
 /// Shares of a sender's time by limit, which sum to 1. TCP flows have all, that of pacing only if their
-/// sender paces, other flows only
+/// sender paces, that of the send buffer only if it limits, other flows only
 /// that of their source, inactive flows none.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -186,6 +186,9 @@ pub struct Shares {
     /// The receiver's window was full.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_window: Option<f64>,
+    /// The sender's buffer was full; only for senders that it limits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub send_buffer: Option<f64>,
 }
 
 impl Shares {
@@ -197,6 +200,7 @@ impl Shares {
             ("congestion_window", self.congestion_window),
             ("pacing", self.pacing),
             ("receive_window", self.receive_window),
+            ("send_buffer", self.send_buffer),
         ];
         named.into_iter().filter_map(|(name, share)| Some((name, share?)))
     }

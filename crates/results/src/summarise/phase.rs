@@ -19,8 +19,14 @@ use crate::schema::{Phase, PhaseFlow, PhaseLink, PhaseProbe, Shares};
 const CLOSER: f64 = 0.9;
 
 /// A source without TCP is limited only by itself.
-pub(super) const BY_ITS_SOURCE: Shares =
-    Shares { application: Some(1.0), awaiting_ack: None, congestion_window: None, pacing: None, receive_window: None };
+pub(super) const BY_ITS_SOURCE: Shares = Shares {
+    application: Some(1.0),
+    awaiting_ack: None,
+    congestion_window: None,
+    pacing: None,
+    receive_window: None,
+    send_buffer: None,
+};
 
 /// Bytes over a span in bits per second; zero over no time.
 pub(super) fn rate(bytes: u64, span: Duration) -> f64 {

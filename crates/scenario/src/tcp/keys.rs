@@ -50,6 +50,16 @@ pub(crate) static TCP: Section = Section {
         .at_least("1 B")
         .at_most("1 GiB"),
         Key::optional(
+            "send_buffer",
+            Kind::Bytes,
+            "no limit",
+            "The most that a sender keeps: octets that are not acknowledged and octets that are not sent. The \
+             application fills it at once. Linux tunes it to 4 MiB of memory (tcp_wmem), or a program sets it \
+             (SO_SNDBUF).",
+        )
+        .at_least("1 B")
+        .at_most("1 GiB"),
+        Key::optional(
             "autotune",
             Kind::Flag,
             "true, but false with a `receive_window` in the file and in 1999",

@@ -18,6 +18,7 @@ mod policy_downstream;
 mod properties;
 mod refused;
 mod refused_queues;
+mod send_buffer;
 mod shipped;
 mod study;
 mod trace;

@@ -100,6 +100,9 @@ pub struct Config {
     pub mss: u16,
     /// The receive buffer, from which the advertised window follows: 1 byte to 1 GiB. Default 64 KiB - 1.
     pub receive_window: ByteCount,
+    /// The send buffer: octets that are not acknowledged and octets that are not sent take at most this, 1 byte to
+    /// 1 GiB. The application fills it at once. Default none: no limit.
+    pub send_buffer: Option<ByteCount>,
     /// The window begins at 64 KiB and grows to `receive_window` as data arrive (dynamic right-sizing), as in Linux.
     /// Default off: the window is `receive_window` from the beginning.
     pub autotune: bool,
@@ -131,6 +134,7 @@ impl Default for Config {
             variant: Variant::default(),
             mss: 1460,
             receive_window: ByteCount::new(65_535),
+            send_buffer: None,
             autotune: false,
             window_scale: WindowScale::Auto,
             sack: true,
@@ -198,12 +202,13 @@ impl Config {
     /// # Errors
     /// Names the field and its range.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let window = self.receive_window.as_u64();
+        let sizes = 1..=u64::from(MAX_WINDOW);
         let timers = &self.timers;
         let any = !self.variant.measures_rates();
         let checks = [
             ((1..=MAX_MSS).contains(&self.mss), "mss", "1 to 65435 bytes"),
-            ((1..=u64::from(MAX_WINDOW)).contains(&window), "receive_window", "1 byte to 1 GiB"),
+            (sizes.contains(&self.receive_window.as_u64()), "receive_window", "1 byte to 1 GiB"),
+            (self.send_buffer.is_none_or(|buffer| sizes.contains(&buffer.as_u64())), "send_buffer", "1 byte to 1 GiB"),
             (self.congestion.initial_window != InitialWindow::Segments(0), "initial_window", "at least 1 segment"),
             (self.acks.ack_every >= 1, "ack_every", "at least 1"),
             (self.congestion.byte_counting != ByteCounting::Abc { limit: 0 }, "byte_counting", "a limit of at least 1"),
@@ -285,6 +290,7 @@ mod tests {
         let wrong = |config: Config| config.check().map_err(|error| error.field);
         assert_eq!(wrong(Config { mss: 0, ..Config::default() }), Err("mss"));
         assert_eq!(wrong(Config { receive_window: ByteCount::ZERO, ..Config::default() }), Err("receive_window"));
+        assert_eq!(wrong(Config { send_buffer: Some(ByteCount::ZERO), ..Config::default() }), Err("send_buffer"));
         assert_eq!(
             wrong(Config { acks: AckConfig { ack_every: 0, ..AckConfig::default() }, ..Config::default() }),
             Err("ack_every")

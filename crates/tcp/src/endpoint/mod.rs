@@ -23,7 +23,7 @@ use lastmile_packet::{FlowId, Meta, Protocol, SeqNumber, TcpFlags};
 use lastmile_units::Instant;
 
 use crate::receiver::{Data, Pace, Receiver};
-use crate::sender::{AckInfo, AckVerdict, Alarm, FOREVER, Sender};
+use crate::sender::{AckInfo, AckVerdict, Alarm, FOREVER, SendHalf};
 use crate::{Config, Ecn, Limit, Variant};
 use gro::Burst;
 use handshake::Handshake;
@@ -73,7 +73,7 @@ pub enum State {
 pub struct Endpoint {
     config: Arc<Config>,
     rcv: Receiver,
-    snd: Sender,
+    snd: SendHalf,
     flow: FlowId,
     ip_id: u16,
     state: State,
@@ -94,7 +94,7 @@ impl Endpoint {
     pub fn new(config: Arc<Config>, flow_out: FlowId, open: Open, iss: SeqNumber) -> Self {
         Self {
             rcv: Receiver::new(&config),
-            snd: Sender::new(&config, iss),
+            snd: SendHalf::new(&config, iss),
             flow: flow_out,
             ip_id: 0,
             state: match open {
@@ -121,7 +121,7 @@ impl Endpoint {
 
     /// The application offers `bytes` more to send. Ignored after [`close`](Self::close).
     pub fn write(&mut self, bytes: u64) {
-        self.snd.offer(bytes);
+        self.snd.offer(&self.config, bytes);
     }
 
     /// The application always has something to send.
@@ -131,7 +131,7 @@ impl Endpoint {
 
     /// No more will be written: a FIN follows the last byte. A listening endpoint just closes.
     pub fn close(&mut self) {
-        self.snd.close();
+        self.snd.close(&self.config);
         if self.state == State::Listen {
             self.state = State::Closed;
         }

@@ -84,13 +84,13 @@ impl Endpoint {
     /// Congestion window.
     #[must_use]
     pub fn cwnd_bytes(&self) -> u32 {
-        self.snd.congestion().cwnd()
+        self.snd.congestion(&self.config).cwnd()
     }
 
     /// Slow start threshold; `None` while it is the largest window, as at the start (RFC 5681, section 3.1).
     #[must_use]
     pub fn ssthresh_bytes(&self) -> Option<u32> {
-        Some(self.snd.congestion().ssthresh()).filter(|bytes| *bytes < MAX_WINDOW)
+        Some(self.snd.congestion(&self.config).ssthresh()).filter(|bytes| *bytes < MAX_WINDOW)
     }
 
     /// The rate at which segments are paced, of their payload; `None` without pacing.
@@ -103,7 +103,7 @@ impl Endpoint {
     /// other variants.
     #[must_use]
     pub fn model_phase(&self) -> Option<&'static str> {
-        self.snd.congestion().phase()
+        self.snd.congestion(&self.config).phase()
     }
 
     /// Smoothed round-trip time, once there is one.
@@ -164,22 +164,22 @@ impl Endpoint {
     /// The counters.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        let (sent, received) = (self.snd.stats(), self.rcv.stats());
+        let (sent, data, received) = (self.snd.stats(), self.snd.data_stats(), self.rcv.stats());
         Stats {
-            data_packets: sent.data_packets,
-            data_bytes_sent: sent.data_bytes_sent,
-            retransmitted_bytes: sent.retransmitted_bytes,
+            data_packets: data.data_packets,
+            data_bytes_sent: data.data_bytes_sent,
+            retransmitted_bytes: data.retransmitted_bytes,
             acks_sent: received.acks_sent,
             acks_received: sent.acks_received,
             data_received: received.data_received,
             retransmissions: sent.retransmissions,
             timeouts: sent.timeouts,
-            fast_retransmits: sent.fast_retransmits,
-            dup_acks_received: sent.dup_acks_received,
+            fast_retransmits: data.fast_retransmits,
+            dup_acks_received: data.dup_acks_received,
             out_of_order_received: received.out_of_order,
             duplicates_received: received.duplicates,
-            window_probes: sent.window_probes,
-            ecn_reductions: sent.ecn_reductions,
+            window_probes: data.window_probes,
+            ecn_reductions: data.ecn_reductions,
         }
     }
 

@@ -13,15 +13,15 @@ use crate::ranges::{Range, RangeSet};
 #[derive(Clone, Debug)]
 pub(crate) struct Reassembly {
     held: RangeSet,
-    /// Starts of the ranges that changed last, the newest first (RFC 2018, section 4).
-    recent: [Option<u64>; Options::MAX_SACK_BLOCKS],
+    /// Starts of the ranges that changed last, the newest first (RFC 2018, section 4). Zero, which is the SYN, is none.
+    recent: [u64; Options::MAX_SACK_BLOCKS],
     /// A duplicate that the next acknowledgement reports (RFC 2883).
     duplicate: Option<Range>,
 }
 
 impl Reassembly {
     pub(super) fn new() -> Self {
-        Self { held: RangeSet::default(), recent: [None; Options::MAX_SACK_BLOCKS], duplicate: None }
+        Self { held: RangeSet::default(), recent: [0; Options::MAX_SACK_BLOCKS], duplicate: None }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -47,7 +47,7 @@ impl Reassembly {
         let mut new = false;
         let merged = self.held.insert(Range { start, end }, |_| new = true);
         // The range that changed comes first, and ranges merged into it are removed (RFC 2018, section 4).
-        let kept = self.recent.into_iter().flatten().filter(|&start| !merged.contains(start));
+        let kept = self.recent.into_iter().filter(|&start| start > 0 && !merged.contains(start));
         self.set_recent(core::iter::once(merged.start).chain(kept));
         new
     }
@@ -61,14 +61,14 @@ impl Reassembly {
             next = next.max(first.end);
             self.held.pop_first();
         }
-        self.set_recent(self.recent.into_iter().flatten().filter(|&start| start > next));
+        self.set_recent(self.recent.into_iter().filter(|&start| start > next));
         next
     }
 
     fn set_recent(&mut self, starts: impl Iterator<Item = u64>) {
-        let mut recent = [None; Options::MAX_SACK_BLOCKS];
+        let mut recent = [0; Options::MAX_SACK_BLOCKS];
         for (slot, start) in recent.iter_mut().zip(starts) {
-            *slot = Some(start);
+            *slot = start;
         }
         self.recent = recent;
     }
@@ -81,7 +81,7 @@ impl Reassembly {
     /// The blocks of the next acknowledgement, as many as fit: a duplicate first (RFC 2883, section 4),
     /// then the range that the newest segment extended (RFC 2018, section 4). Returns their number.
     pub(super) fn take_blocks(&mut self, blocks: &mut [Range]) -> usize {
-        let held = self.recent.into_iter().flatten().filter_map(|start| self.held.at_or_after(start));
+        let held = self.recent.into_iter().filter(|start| *start > 0).filter_map(|start| self.held.at_or_after(start));
         let mut len = 0;
         for (block, range) in blocks.iter_mut().zip(self.duplicate.take().into_iter().chain(held)) {
             *block = range;

@@ -76,17 +76,17 @@ impl Sender {
     #[inline]
     pub(crate) fn on_ack(&mut self, now: Instant, config: &Config, info: AckInfo<'_>) -> AckVerdict {
         let segment = info.segment;
-        let una = self.flight.una();
+        let una = self.data.flight.una();
         let ahead = segment.ack.distance_from(self.wire(una)).cast_signed();
         if ahead < 0 {
             // A newer one has overtaken it. RFC 9293, section 3.10.7.4: it can be ignored.
             return AckVerdict::Unmoved;
         }
         let ack = una + u64::from(ahead.cast_unsigned());
-        if ack > self.flight.max() + self.timers.probe_octets() {
+        if ack > self.data.flight.max() + self.timers.probe_octets() {
             return AckVerdict::Unsent;
         }
-        if let Some(rate) = &mut self.rate {
+        if let Some(rate) = &mut self.data.rate {
             rate.begin_ack();
         }
         let old_edge = self.peer.edge();
@@ -107,35 +107,35 @@ impl Sender {
     #[inline(never)]
     fn on_new_ack(&mut self, now: Instant, config: &Config, info: AckInfo<'_>, ack: u64) {
         let flight = self.in_flight();
-        let from = self.flight.advance(now, ack);
+        let from = self.data.flight.advance(now, ack);
         let acked = ack - from;
-        if let Some(rate) = &mut self.rate {
+        if let Some(rate) = &mut self.data.rate {
             rate.on_acked(ack);
         }
         self.timers.end_backoff();
         self.timers.forget_probe_octet();
-        let uses_sack = self.flight.uses_sack();
+        let uses_sack = self.data.flight.uses_sack();
         let mut newest = match uses_sack {
-            false if self.congestion.watches(config) => self.flight.transmissions().age(now, ack - 1),
+            false if self.data.congestion.watches(config) => self.data.flight.transmissions().age(now, ack - 1),
             _ => None,
         };
         let untouched = self.lost_by_timeout();
         let (mut delivery, mut age) = (Delivery::default(), None);
-        if uses_sack || (self.repair.style().is_sack() && info.segment.options().sack_count() > 0) {
+        if uses_sack || (self.data.repair.style().is_sack() && info.segment.options().sack_count() > 0) {
             delivery = self.deliver(now, config, info, from);
             newest = self.watched(config, &delivery).or(newest);
         }
         delivery.advanced = true;
         if self.rtt.is_linux() {
-            age = match self.flight.accounting() {
+            age = match self.data.flight.accounting() {
                 // The delivery has settled the record.
                 Accounting::Transmissions => delivery.age,
-                _ => self.flight.transmissions_mut().acknowledge(now, from, ack).or(delivery.age),
+                _ => self.data.flight.transmissions_mut().acknowledge(now, from, ack).or(delivery.age),
             };
             self.rtt.add_trip(acked, age);
         }
-        self.rtt.on_new_ack(now, &config.timers, self.flight.outstanding(), age, info.echoed);
-        if self.repair.undo.is_some() {
+        self.rtt.on_new_ack(now, &config.timers, self.data.flight.outstanding(), age, info.echoed);
+        if self.data.repair.undo.is_some() {
             self.judge(info.segment, delivery, untouched);
         }
         self.restart_timer(now, config);
@@ -143,20 +143,20 @@ impl Sender {
             Ecn::Off => Marks::default(),
             _ => self.read_marks(now, &info, delivery.octets.max(acked)),
         };
-        if self.repair.in_recovery() {
+        if self.data.repair.in_recovery() {
             self.recover_by_ack(acked);
         } else {
             self.grow(now, config, Growth { acked, flight, marks, newest, rtt: age });
         }
-        self.repair.end_duplicates();
-        if self.repair.is_rack() {
+        self.data.repair.end_duplicates();
+        if self.data.repair.is_rack() {
             self.after_new_ack(now, config, &mut delivery);
         }
         self.pace_recovery(delivery);
         if marks.packets > 0 {
             self.on_ecn_echo(config);
         }
-        if self.pacer.is_some() {
+        if self.data.pacer.is_some() {
             self.control_rate(now, flight);
         }
     }
@@ -165,17 +165,17 @@ impl Sender {
     /// ACK is received that acknowledges new data, restart it.
     #[inline]
     fn restart_timer(&mut self, now: Instant, config: &Config) {
-        if self.flight.is_empty() {
+        if self.data.flight.is_empty() {
             self.timers.stop();
             self.timers.end_window_probes();
             return;
         }
         // RACK restarts it by the consequences of the acknowledgement. RFC 6582, section 3.2, step 3: of
         // several partial acknowledgements only the first restarts it. In Linux all do.
-        let later_partial = self.repair.phase() == Phase::Recovery { partial: true }
-            && !self.repair.is_covered(self.flight.una())
+        let later_partial = self.data.repair.phase() == Phase::Recovery { partial: true }
+            && !self.data.repair.is_covered(self.data.flight.una())
             && !self.rtt.is_linux();
-        if !self.repair.is_rack() && !later_partial {
+        if !self.data.repair.is_rack() && !later_partial {
             self.set_rto(now, config);
         }
     }
@@ -188,30 +188,30 @@ impl Sender {
         {
             self.watch_slow_start(now, config, age);
         }
-        let cwnd = u64::from(self.congestion.cwnd());
+        let cwnd = u64::from(self.data.congestion.cwnd());
         let mss = u32::from(self.mss);
         // RFC 7661, section 4.3, in Linux's form: a window that is not used does not grow. In slow start
         // half of it counts as use, and so do data that wait to be sent as one burst.
         let gathered = config.congestion.tso_deferral;
         let used = flight + u64::from(mss) > cwnd
-            || (self.congestion.in_slow_start() && flight * 2 > cwnd)
+            || (self.data.congestion.in_slow_start() && flight * 2 > cwnd)
             || (gathered && !self.is_burst(cwnd - flight));
-        let after_timeout = self.repair.in_loss();
+        let after_timeout = self.data.repair.in_loss();
         // RFC 3168, section 6.1.2: the window does not grow by an acknowledgement with an ECN echo.
-        let stays = marks.packets > 0 && !self.congestion.grows_with_marks();
-        if (used || after_timeout) && !stays && !self.congestion.is_model() {
+        let stays = marks.packets > 0 && !self.data.congestion.grows_with_marks();
+        if (used || after_timeout) && !stays && !self.data.congestion.is_model() {
             let least_rtt = self.rtt.least().unwrap_or_default();
             let srtt = self.rtt.srtt();
             let marked = marks.octets;
             let acked = Acked { now, bytes: acked, mss, after_timeout, least_rtt, srtt, rtt, marked };
-            self.congestion.grow(&acked, config);
+            self.data.congestion.grow(&acked, config);
         }
         if let Some(age) = newest
             && config.congestion.slow_start == SlowStart::HyStartPlusPlus
         {
             self.watch_slow_start(now, config, age);
         }
-        if after_timeout && self.repair.is_covered(self.flight.una()) {
+        if after_timeout && self.data.repair.is_covered(self.data.flight.una()) {
             self.end_repair();
         }
     }
@@ -219,7 +219,7 @@ impl Sender {
     /// The round trip that HyStart watches where octets are SACKed. As in Linux, that of a segment which has overtaken
     /// others counts (`tcp_clean_rtx_queue`, `cubictcp_acked`).
     fn watched(&self, config: &Config, delivery: &Delivery) -> Option<Duration> {
-        let watches = config.congestion.slow_start == SlowStart::HyStart && self.congestion.watches(config);
+        let watches = config.congestion.slow_start == SlowStart::HyStart && self.data.congestion.watches(config);
         delivery.newest.filter(|_| watches)
     }
 
@@ -228,30 +228,30 @@ impl Sender {
         let trip = RoundTrip {
             now,
             us: (age.as_us() as u32).max(1),
-            outstanding: self.flight.outstanding(),
+            outstanding: self.data.flight.outstanding(),
             mss: u32::from(self.mss),
             srtt: self.rtt.srtt().unwrap_or_default(),
-            paced: self.pacer.is_some(),
+            paced: self.data.pacer.is_some(),
         };
-        self.congestion.watch(&trip, config);
+        self.data.congestion.watch(&trip, config);
     }
 
     /// New data are acknowledged in fast recovery.
     #[cold]
     fn recover_by_ack(&mut self, acked: u64) {
         let mss = u32::from(self.mss);
-        let style = self.repair.style();
+        let style = self.data.repair.style();
         // RFC 5681, section 3.2, step 6: Reno's recovery ends with the first such acknowledgement. RFC
         // 6582, section 3.2, step 3, and RFC 6675, section 5, step A: others end with the one that covers
         // all that was in flight at the start.
-        if style == Style::Reno || self.repair.is_covered(self.flight.una()) {
-            let flight = u32::try_from(self.flight.size()).unwrap_or(u32::MAX);
-            self.congestion.on_recovered(style, flight, mss);
+        if style == Style::Reno || self.data.repair.is_covered(self.data.flight.una()) {
+            let flight = u32::try_from(self.data.flight.size()).unwrap_or(u32::MAX);
+            self.data.congestion.on_recovered(style, flight, mss);
             self.end_repair();
         } else if style == Style::NewReno {
-            self.congestion.on_partial_ack(acked, mss);
-            self.urgent = Some(Urgent::First);
-            self.repair.on_partial_ack();
+            self.data.congestion.on_partial_ack(acked, mss);
+            self.data.urgent = Some(Urgent::First);
+            self.data.repair.on_partial_ack();
         }
     }
 
@@ -261,17 +261,17 @@ impl Sender {
         if self.timers.alarm() == Some(Alarm::Persist) {
             self.on_window_probe_answer();
         }
-        let style = self.repair.style();
-        let prior = if self.pacer.is_some() { self.in_flight() } else { 0 };
+        let style = self.data.repair.style();
+        let prior = if self.data.pacer.is_some() { self.in_flight() } else { 0 };
         let mut delivery = Delivery::default();
         if style.is_sack() && info.segment.options().sack_count() > 0 {
             let untouched = self.lost_by_timeout();
-            delivery = self.deliver(now, config, info, self.flight.una());
+            delivery = self.deliver(now, config, info, self.data.flight.una());
             if let Some(age) = self.watched(config, &delivery) {
                 self.watch_slow_start(now, config, age);
             }
             self.measure_sacked(now, config, delivery.age);
-            if self.repair.undo.is_some() {
+            if self.data.repair.undo.is_some() {
                 self.judge(info.segment, delivery, untouched);
             }
         }
@@ -279,13 +279,13 @@ impl Sender {
         // Without, RFC 5681, section 2: data are in flight, and the segment has no data, SYN or FIN, and
         // repeats number and window.
         let repeats = info.bare && same_window;
-        if !self.flight.is_empty() && if style.is_sack() { delivery.sacked } else { repeats } {
-            self.stats.dup_acks_received += 1;
+        if !self.data.flight.is_empty() && if style.is_sack() { delivery.sacked } else { repeats } {
+            self.data.stats.dup_acks_received += 1;
             self.on_duplicate(now, config, delivery.octets);
         }
         if style == Style::Rack {
             self.on_probe_answer(config, repeats && !delivery.sacked);
-            if self.flight.uses_sack() {
+            if self.data.flight.uses_sack() {
                 self.find_losses_by(now, config, &mut delivery);
             }
         }
@@ -297,7 +297,7 @@ impl Sender {
         if marks.packets > 0 {
             self.on_ecn_echo(config);
         }
-        if self.pacer.is_some() {
+        if self.data.pacer.is_some() {
             self.control_rate(now, prior);
         }
     }
@@ -307,9 +307,9 @@ impl Sender {
     /// here.
     fn measure_sacked(&mut self, now: Instant, config: &Config, age: Option<Duration>) {
         let Some(age) = age.filter(|_| self.rtt.is_linux()) else { return };
-        self.rtt.sample(config.timers.ticked(now, age), self.flight.outstanding(), &config.timers);
-        let records = self.flight.transmissions();
-        if !self.repair.is_rack() {
+        self.rtt.sample(config.timers.ticked(now, age), self.data.flight.outstanding(), &config.timers);
+        let records = self.data.flight.transmissions();
+        if !self.data.repair.is_rack() {
             if records.precedes_first_retransmission(now, age) {
                 self.set_rto(now, config);
             }
@@ -324,10 +324,10 @@ impl Sender {
     #[inline]
     fn after_new_ack(&mut self, now: Instant, config: &Config, delivery: &mut Delivery) {
         self.on_probe_answer(config, false);
-        if !self.flight.is_empty() {
+        if !self.data.flight.is_empty() {
             self.arm(now, config, true);
         }
-        if self.flight.uses_sack() {
+        if self.data.flight.uses_sack() {
             self.find_losses_by(now, config, delivery);
         }
     }
@@ -335,36 +335,36 @@ impl Sender {
     /// An acknowledgement may answer the tail loss probe.
     #[inline]
     fn on_probe_answer(&mut self, config: &Config, duplicate: bool) {
-        let Some(probe) = self.repair.probe else { return };
-        match probe.answer(self.flight.una(), duplicate) {
+        let Some(probe) = self.data.repair.probe else { return };
+        match probe.answer(self.data.flight.una(), duplicate) {
             ProbeAnswer::Pending => return,
             // The last octet below the end of the probe was lost.
-            ProbeAnswer::RepairedLoss if self.repair.is_open() && self.may_reduce(probe.end - 1) => {
-                self.ecn.on_reduction(self.flight.max());
-                self.congestion.on_repaired_loss(config, self.repair.style(), u32::from(self.mss));
+            ProbeAnswer::RepairedLoss if self.data.repair.is_open() && self.may_reduce(probe.end - 1) => {
+                self.data.ecn.on_reduction(self.data.flight.max());
+                self.data.congestion.on_repaired_loss(config, self.data.repair.style(), u32::from(self.mss));
             }
             ProbeAnswer::RepairedLoss | ProbeAnswer::Over => {}
         }
-        self.repair.probe = None;
+        self.data.repair.probe = None;
     }
 
     /// RFC 8985, section 6.2: each delivery may reveal a loss, but none that step 2 ignores.
     #[cold]
     fn find_losses_by(&mut self, now: Instant, config: &Config, delivery: &mut Delivery) {
-        if self.repair.rack.take_advanced() && !self.flight.is_empty() {
+        if self.data.repair.rack.take_advanced() && !self.data.flight.is_empty() {
             delivery.lost = self.find_losses(now, config, delivery.octets);
         }
-        let busy = !self.repair.is_open() || self.urgent == Some(Urgent::TailLossProbe);
-        self.flight.settle_transmissions(busy);
+        let busy = !self.data.repair.is_open() || self.data.urgent == Some(Urgent::TailLossProbe);
+        self.data.flight.settle_transmissions(busy);
     }
 
     /// `delivered`: octets that are newly SACKed.
     fn on_duplicate(&mut self, now: Instant, config: &Config, delivered: u64) {
-        let una = self.flight.una();
-        let first_is_lost = self.flight.board().is_some_and(|board| board.is_lost(una));
-        match self.repair.on_duplicate(una, first_is_lost) {
+        let una = self.data.flight.una();
+        let first_is_lost = self.data.flight.board().is_some_and(|board| board.is_lost(una));
+        match self.data.repair.on_duplicate(una, first_is_lost) {
             OnDuplicate::Nothing => {}
-            OnDuplicate::Inflate => self.congestion.inflate(u32::from(self.mss)),
+            OnDuplicate::Inflate => self.data.congestion.inflate(u32::from(self.mss)),
             OnDuplicate::FastRetransmit => self.start_recovery(now, config, delivered),
         }
     }
@@ -379,7 +379,7 @@ impl Sender {
             original: delivery.original,
             original_by_count: self.lost_by_timeout() < lost_before,
         };
-        if let Some(undo) = self.repair.judge(self.flight.una(), evidence) {
+        if let Some(undo) = self.data.repair.judge(self.data.flight.una(), evidence) {
             self.undo_repair(*undo);
         }
     }

@@ -8,20 +8,10 @@ use lastmile_units::Instant;
 
 use super::Sender;
 use super::acknowledgement::AckInfo;
-use super::window::{AccEcnSender, MarkedAck, Marks};
+use super::window::{MarkedAck, Marks};
 use crate::{Config, Ecn};
 
 impl Sender {
-    /// Accurate ECN is agreed. `handshake_ce`: the peer reports that a SYN-ACK arrived with CE.
-    pub(crate) fn start_accecn(&mut self, handshake_ce: bool) {
-        self.ecn.accecn = Some(Box::new(AccEcnSender::new(handshake_ce)));
-    }
-
-    /// The peer's counters are not to be trusted.
-    pub(crate) fn stop_accecn(&mut self) {
-        self.ecn.accecn = None;
-    }
-
     /// The marks that an acknowledgement reports, which newly delivers `delivered` octets.
     #[cold]
     pub(super) fn read_marks(&mut self, now: Instant, info: &AckInfo<'_>, delivered: u64) -> Marks {
@@ -32,15 +22,15 @@ impl Sender {
             Ecn::Classic if segment.flags.contains(TcpFlags::ECE) => Marks { packets: 1, octets: delivered },
             Ecn::Classic => Marks::default(),
             Ecn::Accurate => {
-                let accecn = self.ecn.accecn.as_deref_mut();
+                let accecn = self.data.ecn.accecn.as_deref_mut();
                 accecn.map_or_else(Marks::default, |accecn| accecn.read(segment, delivered, mss))
             }
         };
-        if self.congestion.counts_marks() {
-            let (una, max) = (self.flight.una(), self.flight.max());
+        if self.data.congestion.counts_marks() {
+            let (una, max) = (self.data.flight.una(), self.data.flight.max());
             let srtt = self.rtt.srtt();
             let octets = marks.octets.min(delivered);
-            self.congestion.on_marked_ack(&MarkedAck { now, acked: delivered, marked: octets, una, max, srtt });
+            self.data.congestion.on_marked_ack(&MarkedAck { now, acked: delivered, marked: octets, una, max, srtt });
         }
         marks
     }
@@ -49,20 +39,20 @@ impl Sender {
     /// losses of its window of data. RFC 8257, section 3.5: not where marks are counted, since the reduction for them
     /// is less (Linux: `dctcp_react_to_loss`).
     pub(super) fn may_reduce(&self, lost: u64) -> bool {
-        self.congestion.counts_marks() || self.ecn.allows_reduction(lost)
+        self.data.congestion.counts_marks() || self.data.ecn.allows_reduction(lost)
     }
 
     /// An acknowledgement reports congestion: one reduction for each window of data.
     #[cold]
     pub(super) fn on_ecn_echo(&mut self, config: &Config) {
-        if self.repair.is_open()
-            && self.ecn.on_echo(self.flight.una(), self.flight.max())
-            && !self.congestion.is_model()
+        if self.data.repair.is_open()
+            && self.data.ecn.on_echo(self.data.flight.una(), self.data.flight.max())
+            && !self.data.congestion.is_model()
         {
-            self.stats.ecn_reductions += 1;
+            self.data.stats.ecn_reductions += 1;
             // A mark is proof of congestion (Linux: `tcp_enter_cwr`).
-            self.repair.undo = None;
-            self.congestion.on_ecn_echo(config, self.repair.style(), u32::from(self.mss));
+            self.data.repair.undo = None;
+            self.data.congestion.on_ecn_echo(config, self.data.repair.style(), u32::from(self.mss));
         }
     }
 }

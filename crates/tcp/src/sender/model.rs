@@ -27,12 +27,12 @@ impl Sender {
     /// The connection is established: pacing and measurements begin, if the variant or the settings ask for them.
     pub(super) fn begin_model(&mut self, now: Instant, config: &Config) {
         if config.variant.measures_rates() {
-            self.rate = Some(Box::new(DeliveryRate::new()));
+            self.data.rate = Some(Box::new(DeliveryRate::new()));
         }
         if config.variant.paces() || config.congestion.pacing {
-            let pacer = self.pacer.insert(Box::new(Pacer::new()));
-            let cwnd = self.congestion.cwnd().into();
-            if let Some(law) = self.congestion.law_mut() {
+            let pacer = self.data.pacer.insert(Box::new(Pacer::new()));
+            let cwnd = self.data.congestion.cwnd().into();
+            if let Some(law) = self.data.congestion.law_mut() {
                 law.begin(now, cwnd, self.rtt.srtt(), pacer);
             }
         }
@@ -41,13 +41,13 @@ impl Sender {
     /// Pacing holds back the next segment, or another reason does while pacing would. `None`: it may depart.
     #[cold]
     pub(super) fn held_by_pacing(&mut self, now: Instant, config: &Config) -> Option<Limit> {
-        if self.pacer.as_deref().is_none_or(|pacer| pacer.admits(now)) {
+        if self.data.pacer.as_deref().is_none_or(|pacer| pacer.admits(now)) {
             self.stop_pacing_timer();
             return None;
         }
         match self.sendable(config) {
             Ok(()) => {
-                if let Some(pacer) = &mut self.pacer {
+                if let Some(pacer) = &mut self.data.pacer {
                     pacer.wait();
                 }
                 Some(Limit::Pacing)
@@ -60,20 +60,20 @@ impl Sender {
     }
 
     pub(super) fn stop_pacing_timer(&mut self) {
-        if let Some(pacer) = &mut self.pacer {
+        if let Some(pacer) = &mut self.data.pacer {
             pacer.stop();
         }
     }
 
     /// Apart from pacing, a segment may be sent; or the reason that forbids it.
     fn sendable(&self, config: &Config) -> Result<(), Limit> {
-        let lost = self.flight.transmissions().lost() > 0;
-        if lost || (!self.repair.is_open() && self.flight.uses_sack()) {
+        let lost = self.data.flight.transmissions().lost() > 0;
+        if lost || (!self.data.repair.is_open() && self.data.flight.uses_sack()) {
             return self.fits_cwnd(config);
         }
-        let start = match self.flight.accounting() {
-            Accounting::Cumulative => self.flight.nxt(),
-            _ => self.flight.max(),
+        let start = match self.data.flight.accounting() {
+            Accounting::Cumulative => self.data.flight.nxt(),
+            _ => self.data.flight.max(),
         };
         let len = self.buffer.end().saturating_sub(start).min(u64::from(self.mss));
         if len == 0 {
@@ -83,6 +83,9 @@ impl Sender {
                 false => Err(Limit::Application),
             };
         }
+        let flight = start - self.data.flight.una();
+        let fits = start < self.data.flight.max() || flight + len <= self.data.capacity;
+        let len = if fits { len } else { self.next_of_full_buffer(flight)? };
         let cwnd = self.usable_cwnd(config);
         let free = self.peer.edge().saturating_sub(start);
         if self.in_flight() + len > cwnd {
@@ -95,8 +98,8 @@ impl Sender {
     #[cold]
     pub(super) fn note_app_limited(&mut self) {
         let in_flight = self.in_flight();
-        let idle = in_flight < u64::from(self.congestion.cwnd()) && self.flight.transmissions().lost() == 0;
-        if let Some(rate) = self.rate.as_deref_mut().filter(|_| idle) {
+        let idle = in_flight < u64::from(self.data.congestion.cwnd()) && self.data.flight.transmissions().lost() == 0;
+        if let Some(rate) = self.data.rate.as_deref_mut().filter(|_| idle) {
             rate.on_app_limited(in_flight);
         }
     }
@@ -107,11 +110,11 @@ impl Sender {
         let len = u64::from(len);
         // New octets count as in flight already, retransmitted ones do not yet.
         let in_flight = self.in_flight().saturating_sub(if plan.again { 0 } else { len });
-        if let Some(rate) = &mut self.rate {
+        if let Some(rate) = &mut self.data.rate {
             rate.on_sent(now, Range { start: plan.start, end: plan.end }, plan.again, in_flight);
         }
         let burst = self.burst();
-        if let Some(pacer) = &mut self.pacer {
+        if let Some(pacer) = &mut self.data.pacer {
             pacer.on_sent(now, len, burst);
         }
     }
@@ -120,29 +123,29 @@ impl Sender {
     #[cold]
     pub(super) fn control_rate(&mut self, now: Instant, prior: u64) {
         let in_flight = self.in_flight();
-        let phase = if self.repair.in_recovery() {
+        let phase = if self.data.repair.in_recovery() {
             RepairPhase::Recovery
-        } else if self.repair.in_loss() {
+        } else if self.data.repair.in_loss() {
             RepairPhase::Loss
         } else {
             RepairPhase::Open
         };
         let state = AckState {
             now,
-            delivered: self.flight.delivered(),
+            delivered: self.data.flight.delivered(),
             prior_in_flight: prior,
             in_flight,
             least_rtt: self.rtt.least(),
             mss: self.mss.into(),
         };
-        let sample = self.rate.as_deref_mut().map(|rate| rate.sample(&state));
-        if !self.congestion.is_model() {
+        let sample = self.data.rate.as_deref_mut().map(|rate| rate.sample(&state));
+        if !self.data.congestion.is_model() {
             self.pace_by_window(in_flight);
             return;
         }
-        let lost = self.rate.as_deref_mut().map(DeliveryRate::take_losses).unwrap_or_default();
-        let Some((sample, pacing)) = sample.zip(self.pacer.as_deref_mut()) else { return };
-        let cwnd = u64::from(self.congestion.cwnd());
+        let lost = self.data.rate.as_deref_mut().map(DeliveryRate::take_losses).unwrap_or_default();
+        let Some((sample, pacing)) = sample.zip(self.data.pacer.as_deref_mut()) else { return };
+        let cwnd = u64::from(self.data.congestion.cwnd());
         let mut ack = ModelAck {
             sample: &sample,
             lost: &lost,
@@ -153,68 +156,68 @@ impl Sender {
             srtt: self.rtt.srtt(),
             mss: self.mss.into(),
         };
-        let limited = self.congestion.law_mut().is_some_and(|law| law.on_ack(&mut ack));
+        let limited = self.data.congestion.law_mut().is_some_and(|law| law.on_ack(&mut ack));
         let cwnd = ack.cwnd;
-        self.congestion.set_window(cwnd);
-        if limited && let Some(rate) = self.rate.as_deref_mut() {
+        self.data.congestion.set_window(cwnd);
+        if limited && let Some(rate) = self.data.rate.as_deref_mut() {
             rate.on_app_limited(in_flight);
         }
     }
 
     /// `tcp_update_pacing_rate`.
     fn pace_by_window(&mut self, in_flight: u64) {
-        if let Some(octets) = self.congestion.law().and_then(Law::pacing_rate) {
-            if let Some(pacer) = self.pacer.as_deref_mut() {
+        if let Some(octets) = self.data.congestion.law().and_then(Law::pacing_rate) {
+            if let Some(pacer) = self.data.pacer.as_deref_mut() {
                 pacer.set_rate(OctetRate::from_octets_per_s(octets.max(1)));
             }
             return;
         }
-        let (cwnd, ssthresh) = (self.congestion.cwnd(), self.congestion.ssthresh());
+        let (cwnd, ssthresh) = (self.data.congestion.cwnd(), self.data.congestion.ssthresh());
         let percent = match cwnd < ssthresh / 2 {
             true => SLOW_START_PERCENT,
             // Prague leaves no margin beyond its window (draft, section 2.4.1).
-            false if self.congestion.is_smooth() => 100,
+            false if self.data.congestion.is_smooth() => 100,
             false => AVOIDANCE_PERCENT,
         };
         let octets = u64::from(cwnd).max(in_flight) * percent / 100;
         let srtt = self.rtt.srtt().filter(|srtt| !srtt.is_zero());
-        if let Some((pacer, srtt)) = self.pacer.as_deref_mut().zip(srtt) {
+        if let Some((pacer, srtt)) = self.data.pacer.as_deref_mut().zip(srtt) {
             pacer.set_rate(OctetRate::of(octets, srtt));
         }
     }
 
     /// Data are sent after a time with nothing in flight.
     pub(super) fn restart_model(&mut self, now: Instant) {
-        let app_limited = self.rate.as_deref().is_some_and(DeliveryRate::is_app_limited);
-        let cwnd = self.congestion.cwnd().into();
-        let Some(pacing) = self.pacer.as_deref_mut() else { return };
+        let app_limited = self.data.rate.as_deref().is_some_and(DeliveryRate::is_app_limited);
+        let cwnd = self.data.congestion.cwnd().into();
+        let Some(pacing) = self.data.pacer.as_deref_mut() else { return };
         let mut restart = ModelRestart { now, pacing, cwnd, app_limited };
-        if let Some(law) = self.congestion.law_mut() {
+        if let Some(law) = self.data.congestion.law_mut() {
             law.on_restart(&mut restart);
             let cwnd = restart.cwnd;
-            self.congestion.set_window(cwnd);
+            self.data.congestion.set_window(cwnd);
         }
     }
 
     /// The retransmission timer expired.
     pub(super) fn reset_model(&mut self, now: Instant) {
-        let Some(rate) = self.rate.as_deref() else { return };
+        let Some(rate) = self.data.rate.as_deref() else { return };
         let totals = rate.totals(now);
-        if let Some(law) = self.congestion.law_mut() {
+        if let Some(law) = self.data.congestion.law_mut() {
             law.on_timeout(totals);
         }
     }
 
     /// The pacing rate, once there is one.
     pub(crate) fn pacing_rate(&self) -> Option<OctetRate> {
-        self.pacer.as_deref().and_then(Pacer::rate)
+        self.data.pacer.as_deref().and_then(Pacer::rate)
     }
 
     /// When a segment that waits for pacing may depart, or another timer expires.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_timer(&self) -> Option<Instant> {
         let deadline = self.timers.deadline();
-        match self.pacer.as_deref().and_then(Pacer::wake) {
+        match self.data.pacer.as_deref().and_then(Pacer::wake) {
             None => deadline,
             Some(wake) => Some(deadline.map_or(wake, |deadline| deadline.min(wake))),
         }
@@ -222,7 +225,7 @@ impl Sender {
 
     /// The pacing timer may have expired.
     pub(crate) fn on_pacing_timer(&mut self, now: Instant) {
-        if let Some(pacer) = &mut self.pacer {
+        if let Some(pacer) = &mut self.data.pacer {
             pacer.on_timer(now);
         }
     }

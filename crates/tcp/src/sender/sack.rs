@@ -21,8 +21,8 @@ impl Sender {
     pub(super) fn deliver(&mut self, now: Instant, config: &Config, info: AckInfo<'_>, from: u64) -> Delivery {
         let (mss, retransmissions) = (self.mss, self.stats.retransmissions);
         let duplicate = self.reported_duplicate(info.segment);
-        let duplicate = duplicate.filter(|one| self.repair.note_report(one, mss, retransmissions));
-        if self.repair.is_rack() {
+        let duplicate = duplicate.filter(|one| self.data.repair.note_report(one, mss, retransmissions));
+        if self.data.repair.is_rack() {
             self.deliver_by_transmissions(now, config, info, from, duplicate)
         } else {
             self.deliver_by_scoreboard(now, info, from, duplicate)
@@ -36,20 +36,20 @@ impl Sender {
         from: u64,
         duplicate: Option<Duplicate>,
     ) -> Delivery {
-        let (una, mss) = (self.flight.una(), u32::from(self.mss));
-        let before = self.flight.delivered() - una + from;
-        if let Some(board) = self.flight.board_mut() {
+        let (una, mss) = (self.data.flight.una(), u32::from(self.mss));
+        let before = self.data.flight.delivered() - una + from;
+        if let Some(board) = self.data.flight.board_mut() {
             board.advance(from, una);
         }
-        let lost = self.flight.board().map_or(0, Scoreboard::lost);
+        let lost = self.data.flight.board().map_or(0, Scoreboard::lost);
         self.count_duplicate(duplicate);
-        let retransmitted = self.flight.transmissions().retransmitted();
+        let retransmitted = self.data.flight.transmissions().retransmitted();
         // The first newly SACKed octet that was sent once.
         let mut once: Option<u64> = None;
         let mut sacked = false;
         for block in info.segment.options().sack_blocks() {
             let Some(range) = self.block_range(block) else { continue };
-            self.flight.begin_scoreboard().insert(range.start, range.end, |part| {
+            self.data.flight.begin_scoreboard().insert(range.start, range.end, |part| {
                 sacked = true;
                 let first = part.start.max(retransmitted);
                 if first < part.end {
@@ -58,19 +58,19 @@ impl Sender {
             });
         }
         let mut newly_lost = false;
-        if let Some(board) = self.flight.board_mut() {
+        if let Some(board) = self.data.flight.board_mut() {
             board.update(una, mss);
             newly_lost = board.lost() > lost;
         }
         let delivery = Delivery {
             sacked,
-            octets: self.flight.delivered() - before,
+            octets: self.data.flight.delivered() - before,
             lost: newly_lost,
-            age: once.and_then(|octet| self.flight.transmissions().age(now, octet)),
+            age: once.and_then(|octet| self.data.flight.transmissions().age(now, octet)),
             ..Delivery::default()
         };
-        if una > from && self.repair.is_open() {
-            self.flight.settle_board(mss);
+        if una > from && self.data.repair.is_open() {
+            self.data.flight.settle_board(mss);
         }
         delivery
     }
@@ -83,15 +83,15 @@ impl Sender {
         from: u64,
         duplicate: Option<Duplicate>,
     ) -> Delivery {
-        let (una, recover) = (self.flight.una(), self.repair.recover());
-        if self.flight.begin_by_transmissions() {
-            self.repair.rack.begin(from);
+        let (una, recover) = (self.data.flight.una(), self.data.repair.recover());
+        if self.data.flight.begin_by_transmissions() {
+            self.data.repair.rack.begin(from);
         }
         self.adapt_to_dsack(duplicate);
         let least_us = self.rtt.least_us();
-        let highest = self.repair.rack.highest();
-        let before = self.flight.delivered() - una + from;
-        let (records, rack) = (self.flight.transmissions_mut(), &mut self.repair.rack);
+        let highest = self.data.repair.rack.highest();
+        let before = self.data.flight.delivered() - una + from;
+        let (records, rack) = (self.data.flight.transmissions_mut(), &mut self.data.repair.rack);
         let mut delivery = Delivery { advanced: una > from, ..Delivery::default() };
         let echo = info.segment.options().timestamps().map(|(_, echo)| echo);
         // RFC 8985, section 6.2, step 2. The echo is that of the octets below the acknowledgement number, and not that
@@ -116,8 +116,8 @@ impl Sender {
         let (mut sacked_us, mut newest_sacked_us) = (None, None);
         for block in info.segment.options().sack_blocks() {
             let Some(range) = self.block_range(block) else { continue };
-            let (records, rack) = (self.flight.transmissions_mut(), &mut self.repair.rack);
-            let mut rate = self.rate.as_deref_mut();
+            let (records, rack) = (self.data.flight.transmissions_mut(), &mut self.data.repair.rack);
+            let mut rate = self.data.rate.as_deref_mut();
             records.sack(una, range, |part| {
                 if let Some(rate) = &mut rate {
                     rate.on_sacked(part.range);
@@ -136,29 +136,29 @@ impl Sender {
         let duration = |us: u32| Duration::from_us(u64::from(us));
         delivery.age = age_us.or(sacked_us).map(duration);
         delivery.newest = newest_sacked_us.or(newest_us).map(duration);
-        delivery.octets = self.flight.delivered() - before;
+        delivery.octets = self.data.flight.delivered() - before;
         self.count_duplicate(duplicate);
         delivery
     }
 
     /// RFC 8985, section 6.2, step 4, and section 7.4.2: the response to a reported duplicate.
     fn adapt_to_dsack(&mut self, duplicate: Option<Duplicate>) {
-        self.repair.rack.expire_dsack_round(self.flight.una());
+        self.data.repair.rack.expire_dsack_round(self.data.flight.una());
         let Some(duplicate) = duplicate else { return };
         let answered =
             |probe: &super::repair::TailProbe| probe.retransmission && duplicate.right == probe.end.cast_signed();
-        if self.repair.probe.as_ref().is_some_and(answered) {
+        if self.data.repair.probe.as_ref().is_some_and(answered) {
             // Both the last segment and the probe arrived.
-            self.repair.probe = None;
+            self.data.repair.probe = None;
         } else {
-            self.repair.rack.on_dsack(self.flight.max());
+            self.data.repair.rack.on_dsack(self.data.flight.max());
         }
     }
 
     /// A reported duplicate counts towards the undo of the repair.
     #[inline]
     fn count_duplicate(&mut self, duplicate: Option<Duplicate>) {
-        if let (Some(duplicate), Some(undo)) = (duplicate, &mut self.repair.undo) {
+        if let (Some(duplicate), Some(undo)) = (duplicate, &mut self.data.repair.undo) {
             undo.on_dsack(duplicate);
         }
     }
@@ -166,7 +166,7 @@ impl Sender {
     /// RFC 2883, section 4: the first block reports a duplicate if it lies at or below the cumulative
     /// acknowledgement or within the second block.
     fn reported_duplicate(&self, segment: &Meta) -> Option<Duplicate> {
-        let una = self.flight.una();
+        let una = self.data.flight.una();
         let wire = self.wire(una);
         let offset = |edge: SeqNumber| una.cast_signed() + i64::from(edge.distance_from(wire).cast_signed());
         let options = segment.options();
@@ -180,7 +180,7 @@ impl Sender {
 
     /// The part of a block above `una`; `None` for invalid blocks and for duplicates below it.
     fn block_range(&self, block: SackBlock) -> Option<Range> {
-        let una = self.flight.una();
+        let una = self.data.flight.una();
         let base = self.wire(una);
         let right = block.right.distance_from(base).cast_signed();
         let left = block.left.distance_from(base).cast_signed();
@@ -189,6 +189,6 @@ impl Sender {
         }
         let end = una + u64::from(right.cast_unsigned());
         let start = una + u64::from(left.max(0).cast_unsigned());
-        (end <= self.flight.max()).then_some(Range { start, end })
+        (end <= self.data.flight.max()).then_some(Range { start, end })
     }
 }

@@ -54,21 +54,21 @@ impl Sender {
         if self.buffer.is_unused() {
             return Err(Limit::Application);
         }
-        if let Some(urgent) = self.urgent.take()
+        if let Some(urgent) = self.data.urgent.take()
             && let Some(plan) = self.next_urgent(now, config, urgent)
         {
             return Ok(plan);
         }
-        if self.flight.is_empty() {
+        if self.data.flight.is_empty() {
             self.after_idle(now, config);
         }
-        if self.pacer.is_some()
+        if self.data.pacer.is_some()
             && let Some(limit) = self.held_by_pacing(now, config)
         {
             self.await_window(now, config, limit);
             return Err(limit);
         }
-        let plan = match self.flight.accounting() {
+        let plan = match self.data.flight.accounting() {
             Accounting::Cumulative => self.next_in_order(now, config),
             Accounting::Scoreboard(_) => self.next_by_sack(config),
             Accounting::Transmissions => self.next_by_rack(config),
@@ -77,7 +77,7 @@ impl Sender {
             Ok(plan) => self.note_sent(now, config, plan),
             Err(limit) => {
                 self.await_window(now, config, limit);
-                if limit == Limit::Application && self.rate.is_some() {
+                if matches!(limit, Limit::Application | Limit::SendBuffer) && self.data.rate.is_some() {
                     self.note_app_limited();
                 }
             }
@@ -90,17 +90,17 @@ impl Sender {
     pub(super) fn note_sent(&mut self, now: Instant, config: &Config, plan: Plan) {
         let len = (plan.end - plan.start) as u32;
         if config.congestion.tso_deferral {
-            let joins = !plan.again && now == self.flight.last_sent();
-            self.packet = len + if joins { self.packet } else { 0 };
+            let joins = !plan.again && now == self.data.flight.last_sent();
+            self.data.packet = len + if joins { self.data.packet } else { 0 };
         }
-        if self.pacer.is_some() {
+        if self.data.pacer.is_some() {
             self.note_paced(now, plan, len);
         }
-        self.flight.on_sent(now);
+        self.data.flight.on_sent(now);
         if plan.again {
             self.note_retransmission(now, config, plan, len);
         } else if self.rtt.is_linux() {
-            self.flight.transmissions_mut().on_sent(now, plan.end);
+            self.data.flight.transmissions_mut().on_sent(now, plan.end);
         } else {
             self.rtt.time_segment(now, plan.end);
         }
@@ -109,11 +109,11 @@ impl Sender {
         let alarm = self.timers.alarm();
         if alarm.is_none() || alarm == Some(Alarm::Persist) {
             self.arm(now, config, true);
-        } else if self.repair.is_rack() {
+        } else if self.data.repair.is_rack() {
             // As in Linux: new data postpone a tail loss probe, and the first retransmission the timeout.
-            if self.repair.is_open() {
+            if self.data.repair.is_open() {
                 self.postpone_probe(now, config);
-            } else if plan.again && plan.start == self.flight.una() && alarm != Some(Alarm::Reordering) {
+            } else if plan.again && plan.start == self.data.flight.una() && alarm != Some(Alarm::Reordering) {
                 self.set_rto(now, config);
             }
         }
@@ -121,29 +121,31 @@ impl Sender {
 
     #[cold]
     fn note_retransmission(&mut self, now: Instant, config: &Config, plan: Plan, len: u32) {
-        let una = self.flight.una();
-        let alone = self.flight.transmissions().retransmitted() <= una;
-        self.repair.on_retransmission(len, config.timers.timestamp(now), alone);
+        let una = self.data.flight.una();
+        let alone = self.data.flight.transmissions().retransmitted() <= una;
+        self.data.repair.on_retransmission(len, config.timers.timestamp(now), alone);
         let range = Range { start: plan.start, end: plan.end };
         if !self.rtt.is_linux() {
             self.rtt.abandon_timed_segment();
-        } else if self.repair.is_rack() {
-            self.flight.transmissions_mut().retransmit(now, una, range);
+        } else if self.data.repair.is_rack() {
+            self.data.flight.transmissions_mut().retransmit(now, una, range);
         } else {
-            self.flight.transmissions_mut().on_retransmitted(now, una, range);
+            self.data.flight.transmissions_mut().on_retransmitted(now, una, range);
         }
     }
 
     #[inline]
     fn next_in_order(&mut self, now: Instant, config: &Config) -> Result<Plan, Limit> {
-        let (start, max, offered) = (self.flight.nxt(), self.flight.max(), self.buffer.end());
+        let (start, max, offered) = (self.data.flight.nxt(), self.data.flight.max(), self.buffer.end());
         let again = start < max;
         let last = if again { max.min(offered) } else { offered };
         let len = last.saturating_sub(start).min(u64::from(self.mss));
         if len == 0 {
             return self.next_fin();
         }
-        let flight = start - self.flight.una();
+        let flight = start - self.data.flight.una();
+        let fits = again || flight + len <= self.data.capacity;
+        let len = if fits { len } else { self.next_of_full_buffer(flight)? };
         let cwnd = self.usable_cwnd(config);
         // Octets sent once were within the window then, and a receiver should not shrink it.
         let free = self.peer.edge().max(max) - start;
@@ -156,13 +158,21 @@ impl Sender {
         let len = self.peer.admits(free, len).ok_or(Limit::ReceiveWindow)?;
         let end = start + len;
         if !again {
-            self.repair.on_new_data(len);
+            self.data.repair.on_new_data(len);
         }
         // The FIN is sent with the last data, whatever the window.
         let fin = end == offered && self.buffer.is_closing() && (!again || self.fin_sent());
         let end = end + u64::from(fin);
-        self.flight.set_nxt(end);
+        self.data.flight.set_nxt(end);
         Ok(Plan { start, end, again, probe: false })
+    }
+
+    /// The send buffer has less space than a segment of new octets needs, with `flight` octets in flight. A smaller
+    /// segment is sent only where a whole one never fits: an application is woken for larger parts
+    /// (`sk_stream_is_writeable`).
+    #[cold]
+    pub(super) fn next_of_full_buffer(&self, flight: u64) -> Result<u64, Limit> {
+        if flight == 0 { Ok(self.data.capacity) } else { Err(Limit::SendBuffer) }
     }
 
     /// Waits for a larger part of the window, to send about a millisecond's worth at once. Linux does so with
@@ -174,16 +184,16 @@ impl Sender {
     /// kernels waited if that segment was older than half of the round trip).
     fn gathers(&self, now: Instant, cwnd: u64, flight: u64) -> bool {
         const RECENT: Duration = Duration::from_ms(1);
-        let apart = now.since(self.flight.last_sent());
+        let apart = now.since(self.data.flight.last_sent());
         let usable = cwnd - flight;
-        let building = apart.is_zero() && self.packet > 0;
-        let all_fits = self.buffer.end() - self.flight.nxt() <= usable;
+        let building = apart.is_zero() && self.data.packet > 0;
+        let all_fits = self.buffer.end() - self.data.flight.nxt() <= usable;
         if building || apart > RECENT || usable >= cwnd / 3 || all_fits || self.is_burst(usable) {
             return false;
         }
         let srtt = self.rtt.srtt().unwrap_or_default();
         let soon = Duration::from_ps(srtt.as_ps() / 2).min(Duration::from_ms(1));
-        let age = self.flight.transmissions().first_age(now);
+        let age = self.data.flight.transmissions().first_age(now);
         !self.rtt.is_linux() || age.is_none_or(|age| age >= srtt.saturating_sub(soon))
     }
 
@@ -194,10 +204,10 @@ impl Sender {
         let mss = u64::from(self.mss);
         if let Some(rate) = self.pacing_rate() {
             // `bbr_min_tso_segs`: below 1.2 Mbit/s a burst of BBR may have a single segment.
-            let least = if self.congestion.is_model() && rate.octets_per_s() < 150_000 { 1 } else { 2 };
+            let least = if self.data.congestion.is_model() && rate.octets_per_s() < 150_000 { 1 } else { 2 };
             return ((rate.octets_per_s() / 1024).min(65_535) / mss).max(least) * mss;
         }
-        let (cwnd, ssthresh) = (self.congestion.cwnd(), self.congestion.ssthresh());
+        let (cwnd, ssthresh) = (self.data.congestion.cwnd(), self.data.congestion.ssthresh());
         let percent = if cwnd < ssthresh / 2 { 200 } else { 120 };
         let srtt_ns = self.rtt.srtt().map_or(1, |srtt| srtt.as_ns().max(1));
         let worth = u64::from(cwnd) * percent / 100 * 976_562 / srtt_ns;
@@ -208,19 +218,19 @@ impl Sender {
     /// cases without the divisions of `burst`.
     #[inline]
     pub(super) fn is_burst(&self, octets: u64) -> bool {
-        (octets >= 2 * u64::from(self.mss) || self.pacer.is_some()) && octets >= self.burst()
+        (octets >= 2 * u64::from(self.mss) || self.data.pacer.is_some()) && octets >= self.burst()
     }
 
     /// The segment just sent ends a packet of several segments: the packet has its full size, or the
     /// windows admit no more. Linux sets PSH on it.
     fn ends_packet(&mut self) -> bool {
-        let (mss, max) = (u64::from(self.mss), self.flight.max());
+        let (mss, max) = (u64::from(self.mss), self.data.flight.max());
         let follows = self.buffer.end().saturating_sub(max).min(mss);
-        let shut = self.in_flight() + mss > u64::from(self.congestion.cwnd()) || max + follows > self.peer.edge();
-        if !shut && !self.is_burst(u64::from(self.packet)) {
+        let shut = self.in_flight() + mss > u64::from(self.data.congestion.cwnd()) || max + follows > self.peer.edge();
+        if !shut && !self.is_burst(u64::from(self.data.packet)) {
             return false;
         }
-        core::mem::take(&mut self.packet) > u32::from(self.mss)
+        core::mem::take(&mut self.data.packet) > u32::from(self.mss)
     }
 
     /// All offered octets are sent.
@@ -228,11 +238,11 @@ impl Sender {
         if !self.buffer.is_closing() {
             return Err(Limit::Application);
         }
-        let start = self.flight.nxt();
+        let start = self.data.flight.nxt();
         if start > self.buffer.end() {
             return Err(Limit::AwaitingAck);
         }
-        self.flight.set_nxt(start + 1);
+        self.data.flight.set_nxt(start + 1);
         Ok(Plan { start, end: start + 1, again: self.fin_sent(), probe: false })
     }
 
@@ -240,9 +250,9 @@ impl Sender {
     /// window. Only without SACK, since SACKed octets leave the pipe of RFC 6675.
     #[inline]
     pub(super) fn usable_cwnd(&self, config: &Config) -> u64 {
-        let cwnd = u64::from(self.congestion.cwnd());
-        let duplicates = self.repair.dup_acks();
-        if duplicates == 0 || !self.repair.is_open() || !config.congestion.limited_transmit {
+        let cwnd = u64::from(self.data.congestion.cwnd());
+        let duplicates = self.data.repair.dup_acks();
+        if duplicates == 0 || !self.data.repair.is_open() || !config.congestion.limited_transmit {
             return cwnd;
         }
         cwnd + u64::from(duplicates.min(2)) * u64::from(self.mss)
@@ -251,7 +261,7 @@ impl Sender {
     pub(super) fn shut_by_cwnd(&self, cwnd: u64, window_shut: bool) -> Limit {
         if self.timers.backoff() > 0 {
             Limit::AwaitingAck
-        } else if window_shut && self.peer.edge() <= self.flight.una() + cwnd {
+        } else if window_shut && self.peer.edge() <= self.data.flight.una() + cwnd {
             Limit::ReceiveWindow
         } else {
             Limit::CongestionWindow
@@ -261,33 +271,33 @@ impl Sender {
     /// The congestion window admits a full segment where SACK decides. Without limited transmit, SACKed
     /// octets release segments only in a repair.
     pub(super) fn fits_cwnd(&self, config: &Config) -> Result<(), Limit> {
-        let outside = self.repair.is_open() && !config.congestion.limited_transmit;
-        let counted = if outside { self.flight.size() } else { self.in_flight() };
-        let cwnd = u64::from(self.congestion.cwnd());
+        let outside = self.data.repair.is_open() && !config.congestion.limited_transmit;
+        let counted = if outside { self.data.flight.size() } else { self.in_flight() };
+        let cwnd = u64::from(self.data.congestion.cwnd());
         if counted + u64::from(self.mss) > cwnd { Err(self.shut_by_cwnd(cwnd, false)) } else { Ok(()) }
     }
 
     /// RFC 6675, section 5: steps 3.3 and C, and after a timeout the holes in order.
     fn next_by_sack(&mut self, config: &Config) -> Result<Plan, Limit> {
         self.fits_cwnd(config)?;
-        let (una, max, mss) = (self.flight.una(), self.flight.max(), u32::from(self.mss));
-        let new_first = self.repair.frto() == Some(Frto::Second);
-        if !self.repair.is_open()
+        let (una, max, mss) = (self.data.flight.una(), self.data.flight.max(), u32::from(self.mss));
+        let new_first = self.data.repair.frto() == Some(Frto::Second);
+        if !self.data.repair.is_open()
             && !new_first
-            && let Some(part) = self.flight.board_mut().and_then(|board| board.next_lost(una, max, mss))
+            && let Some(part) = self.data.flight.board_mut().and_then(|board| board.next_lost(una, max, mss))
         {
             return Ok(Plan::retransmission(part));
         }
         let limit = match self.next_limited(new_first) {
             Ok(plan) => return Ok(plan),
-            Err(_) if new_first && self.repair.frto().is_none() => return self.next_by_sack(config),
+            Err(_) if new_first && self.data.repair.frto().is_none() => return self.next_by_sack(config),
             Err(limit) => limit,
         };
-        if self.repair.in_recovery()
-            && let Some(board) = self.flight.board_mut()
+        if self.data.repair.in_recovery()
+            && let Some(board) = self.data.flight.board_mut()
         {
             let part = board.next_suspect(una, max, mss);
-            let part = part.or_else(|| board.rescue(una, max, mss, self.repair.recover()));
+            let part = part.or_else(|| board.rescue(una, max, mss, self.data.repair.recover()));
             return part.map(Plan::retransmission).ok_or(limit);
         }
         Err(limit)
@@ -296,15 +306,15 @@ impl Sender {
     /// Lost octets, then new data. As in Linux with RACK, only octets known to be lost are retransmitted.
     fn next_by_rack(&mut self, config: &Config) -> Result<Plan, Limit> {
         self.fits_cwnd(config)?;
-        let new_first = self.repair.frto() == Some(Frto::Second);
-        if self.flight.transmissions().lost() > 0
+        let new_first = self.data.repair.frto() == Some(Frto::Second);
+        if self.data.flight.transmissions().lost() > 0
             && !new_first
-            && let Some(part) = self.flight.first_lost(u32::from(self.mss))
+            && let Some(part) = self.data.flight.first_lost(u32::from(self.mss))
         {
             return Ok(Plan::retransmission(part));
         }
         match self.next_limited(new_first) {
-            Err(_) if new_first && self.repair.frto().is_none() => self.next_by_rack(config),
+            Err(_) if new_first && self.data.repair.frto().is_none() => self.next_by_rack(config),
             result => result,
         }
     }
@@ -314,8 +324,8 @@ impl Sender {
     fn next_limited(&mut self, frto: bool) -> Result<Plan, Limit> {
         let result = self.next_new();
         match result {
-            Ok(plan) if self.repair.is_open() => self.repair.on_new_data(plan.end - plan.start),
-            Err(_) if frto && self.flight.max() <= self.repair.recover() => self.repair.end_frto(),
+            Ok(plan) if self.data.repair.is_open() => self.data.repair.on_new_data(plan.end - plan.start),
+            Err(_) if frto && self.data.flight.max() <= self.data.repair.recover() => self.data.repair.end_frto(),
             _ => {}
         }
         result
@@ -323,15 +333,18 @@ impl Sender {
 
     /// RFC 6675, section 4, NextSeg, rule 2: octets never sent, as the peer's window allows.
     pub(super) fn next_new(&mut self) -> Result<Plan, Limit> {
-        let (start, offered) = (self.flight.max(), self.buffer.end());
+        let (start, offered) = (self.data.flight.max(), self.buffer.end());
         let len = offered.saturating_sub(start).min(u64::from(self.mss));
         if len == 0 {
             return self.next_fin();
         }
+        let flight = self.data.flight.size();
+        let fits = flight + len <= self.data.capacity;
+        let len = if fits { len } else { self.next_of_full_buffer(flight)? };
         let free = self.peer.edge().saturating_sub(start);
         let end = start + self.peer.admits(free, len).ok_or(Limit::ReceiveWindow)?;
         let end = end + u64::from(end == offered && self.buffer.is_closing());
-        self.flight.set_nxt(end);
+        self.data.flight.set_nxt(end);
         Ok(Plan::new_data(start, end))
     }
 
@@ -343,11 +356,11 @@ impl Sender {
             Urgent::TailLossProbe => return self.next_tail_loss_probe(now, config),
             Urgent::First => {}
         }
-        let (una, max, mss) = (self.flight.una(), self.flight.max(), u32::from(self.mss));
-        let range = if let Some(board) = self.flight.board_mut() {
+        let (una, max, mss) = (self.data.flight.una(), self.data.flight.max(), u32::from(self.mss));
+        let range = if let Some(board) = self.data.flight.board_mut() {
             board.retransmit_first(una, max, mss)
-        } else if self.repair.is_rack() {
-            self.flight.first_lost(mss)?
+        } else if self.data.repair.is_rack() {
+            self.data.flight.first_lost(mss)?
         } else {
             // The FIN is part of it if it was before.
             let last = una + u64::from(mss);
@@ -362,24 +375,24 @@ impl Sender {
     /// sending, the window is at most the initial one. A sender that repairs losses as Linux does also restarts as
     /// Linux does.
     fn after_idle(&mut self, now: Instant, config: &Config) {
-        let last_sent = self.flight.last_sent();
-        if self.buffer.end() > self.flight.max() {
-            self.congestion.on_idle(now, last_sent);
-            if self.pacer.is_some() {
+        let last_sent = self.data.flight.last_sent();
+        if self.buffer.end() > self.data.flight.max() {
+            self.data.congestion.on_idle(now, last_sent);
+            if self.data.pacer.is_some() {
                 self.restart_model(now);
             }
         }
         if config.congestion.idle_restart
-            && self.flight.max() > 1
+            && self.data.flight.max() > 1
             && now.since(last_sent) > self.rtt.rto()
             && self.timers.alarm() != Some(Alarm::Persist)
-            && !self.congestion.is_model()
+            && !self.data.congestion.is_model()
         {
             let least = config.congestion.initial_window.bytes(self.mss);
-            if !self.repair.is_rack() {
-                self.congestion.hold_at(least);
-            } else if self.buffer.end() > self.flight.max() {
-                self.congestion.restart(now, last_sent, self.rtt.rto(), (least, u32::from(self.mss)));
+            if !self.data.repair.is_rack() {
+                self.data.congestion.hold_at(least);
+            } else if self.buffer.end() > self.data.flight.max() {
+                self.data.congestion.restart(now, last_sent, self.rtt.rto(), (least, u32::from(self.mss)));
             }
         }
     }
@@ -392,17 +405,17 @@ impl Sender {
         let len = (data_end - plan.start) as u16;
         let mut push = false;
         if len > 0 {
-            self.stats.data_packets += 1;
-            self.stats.data_bytes_sent += u64::from(len);
+            self.data.stats.data_packets += 1;
+            self.data.stats.data_bytes_sent += u64::from(len);
             push = self.pushes(config, plan, data_end);
         }
         if plan.again {
             self.stats.retransmissions += 1;
-            self.stats.retransmitted_bytes += u64::from(len);
+            self.data.stats.retransmitted_bytes += u64::from(len);
         }
         // RFC 3168, sections 6.1.1 and 6.1.5: only new data are ECN-capable; 6.1.2: the first carries CWR.
         let ecn_capable = ecn && len > 0 && !plan.again && !plan.probe;
-        let cwr = ecn_capable && self.ecn.take_cwr();
+        let cwr = ecn_capable && self.data.ecn.take_cwr();
         SegmentInfo { len, push, fin: plan.end > offered, ecn_capable, cwr }
     }
 

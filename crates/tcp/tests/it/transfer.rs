@@ -52,12 +52,14 @@ prop_compose! {
         (undo, frto, rack, tail_loss_probe) in any::<(bool, bool, bool, bool)>(),
         (sack, dsack, timestamps) in any::<(bool, bool, bool)>(),
         (limited_transmit, idle_restart, pacing) in any::<(bool, bool, bool)>(),
-        gro in prop_oneof![3 => Just(0_u64), 1 => 1_u64..20_000],
+        (gro, send_buffer) in
+            (prop_oneof![3 => Just(0_u64), 1 => 1_u64..20_000], proptest::option::weighted(0.2, 1_000_u64..100_000)),
         ecn in prop_oneof![Just(Ecn::Off), Just(Ecn::Classic), Just(Ecn::Accurate)],
     ) -> Config {
         Config {
             variant,
             mss,
+            send_buffer: send_buffer.map(ByteCount::new),
             receive_window: ByteCount::new(window),
             sack,
             timestamps,
@@ -218,6 +220,25 @@ fn what_limits_the_sender_is_accounted_for() {
     assert_eq!(limited.awaiting_ack, Duration::from_ms(40), "{limited:?}");
     assert_eq!(limited.congestion_window, Duration::ZERO, "{limited:?}");
     assert_eq!(limited.application, Duration::ZERO, "{limited:?}");
+}
+
+/// 20 ms for the SYN and for the FIN with the last data. The buffer of ten segments is as large as the initial window,
+/// and leaves nothing unsent.
+#[test]
+fn a_full_send_buffer_limits_the_sender() {
+    let config = Config {
+        send_buffer: Some(ByteCount::new(14_600)),
+        acks: AckConfig { delayed_ack: Duration::ZERO, ..AckConfig::default() },
+        ..Config::default()
+    };
+    let mut pair = Pair::new([quiet(&config, 2_000_000), quiet(&config, 0)], CLEAN, 1);
+    assert!(pair.run(1_000_000));
+    pair.check_end();
+    let limited = pair.ends[0].limited_by(pair.now);
+    // 2 000 000 / 14 600 round trips of 20 ms.
+    assert!(limited.send_buffer >= Duration::from_ms(2_600), "{limited:?}");
+    assert_eq!(limited.awaiting_ack, Duration::from_ms(40), "{limited:?}");
+    assert_eq!(limited.total(), limited.send_buffer + limited.awaiting_ack, "{limited:?}");
 }
 
 #[test]

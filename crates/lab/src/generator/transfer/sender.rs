@@ -45,6 +45,8 @@ pub(super) struct Sender {
     pub(super) stream: Option<TcpStream>,
     /// The window of the receiver.
     window: Window,
+    /// Its buffer has a limit.
+    limited_buffer: bool,
     /// The first bytes of the data that is left to send; zeros follow.
     prefix: Vec<u8>,
     /// Bytes left to send; `None` for as many as there is time for.
@@ -71,6 +73,7 @@ impl Sender {
         Self {
             stream,
             window: plan.window,
+            limited_buffer: plan.send_buffer.is_some(),
             prefix: plan.first_payload.clone(),
             left: plan.bytes,
             to_hear: plan.request,
@@ -225,7 +228,12 @@ impl Sender {
                 srtt: (info.srtt_us > 0).then(|| Duration::from_us(info.srtt_us.into())),
                 retransmissions: info.retransmissions.into(),
                 timeouts: info.timeouts.map(u64::from),
-                limited: limited(info.busy, until.since(connected), connected.since(begun.unwrap_or(connected))),
+                limited: limited(
+                    info.busy,
+                    self.limited_buffer,
+                    until.since(connected),
+                    connected.since(begun.unwrap_or(connected)),
+                ),
             };
         }
         self.tcp.last
@@ -241,13 +249,17 @@ impl Sender {
     }
 }
 
-fn limited(busy: socket::Busy, alive: Duration, awaiting_ack: Duration) -> LimitedTime {
-    let [busy, receive_window, send_buffer] =
+/// `limited_buffer`: the scenario limits the send buffer. Otherwise the kernel's account of it is the pause until the
+/// application, which keeps few segments unsent, writes more.
+fn limited(busy: socket::Busy, limited_buffer: bool, alive: Duration, awaiting_ack: Duration) -> LimitedTime {
+    let [busy, receive_window, buffer] =
         [busy.total_us, busy.receive_window_us, busy.send_buffer_us].map(Duration::from_us);
+    let (send_buffer, pause) = if limited_buffer { (buffer, Duration::ZERO) } else { (Duration::ZERO, buffer) };
     LimitedTime {
-        congestion_window: busy.saturating_sub(receive_window).saturating_sub(send_buffer),
+        congestion_window: busy.saturating_sub(receive_window).saturating_sub(buffer),
         receive_window,
-        application: alive.saturating_sub(busy) + send_buffer,
+        send_buffer,
+        application: alive.saturating_sub(busy) + pause,
         pacing: Duration::ZERO,
         awaiting_ack,
     }
@@ -272,8 +284,9 @@ mod tests {
     fn the_kernels_busy_time_is_shared_among_its_limits() {
         let ms = Duration::from_ms;
         let busy = socket::Busy { total_us: 700_000, receive_window_us: 200_000, send_buffer_us: 100_000 };
-        let limited = limited(busy, ms(1000), ms(30));
-        assert_eq!((limited.congestion_window, limited.receive_window), (ms(400), ms(200)));
-        assert_eq!((limited.application, limited.awaiting_ack), (ms(400), ms(30)));
+        let by = |limited_buffer| limited(busy, limited_buffer, ms(1000), ms(30));
+        assert_eq!((by(false).congestion_window, by(false).receive_window), (ms(400), ms(200)));
+        assert_eq!((by(false).application, by(false).awaiting_ack), (ms(400), ms(30)));
+        assert_eq!((by(true).application, by(true).send_buffer), (ms(300), ms(100)));
     }
 }

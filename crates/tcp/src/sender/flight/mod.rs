@@ -55,11 +55,12 @@ fn us(at: Instant) -> u64 {
 }
 
 impl Flight {
+    /// The SYN is acknowledged, and no data are sent.
     pub(crate) fn new() -> Self {
         Self {
-            una: 0,
-            max: 0,
-            nxt: 0,
+            una: 1,
+            max: 1,
+            nxt: 1,
             last_sent: Instant::ZERO,
             held_us: 0,
             transmissions: Transmissions::default(),
@@ -121,16 +122,6 @@ impl Flight {
     pub(crate) fn delivered(&self) -> u64 {
         let sacked = self.board().map_or(self.transmissions.sacked(), Scoreboard::sacked);
         self.una + u64::from(sacked)
-    }
-
-    /// The SYN was sent.
-    pub(crate) fn on_syn_sent(&mut self) {
-        (self.nxt, self.max) = (1, 1);
-    }
-
-    /// The SYN is acknowledged.
-    pub(crate) fn on_established(&mut self) {
-        (self.una, self.nxt, self.max) = (1, 1, 1);
     }
 
     /// The next octet to send is `nxt`.
@@ -267,7 +258,6 @@ mod tests {
     #[test]
     fn octets_are_in_flight_from_their_first_transmission_on() {
         let mut flight = Flight::new();
-        flight.on_established();
         let send = |flight: &mut Flight, ms, end| {
             flight.set_nxt(end);
             flight.on_sent(at_ms(ms));

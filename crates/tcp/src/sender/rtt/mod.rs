@@ -11,7 +11,7 @@
 mod linux;
 mod rfc6298;
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 
 use lastmile_units::{Duration, Instant};
 
@@ -40,7 +40,7 @@ enum Rule {
 struct Timed {
     at: Instant,
     /// One past its last octet.
-    end: u64,
+    end: NonZeroU64,
 }
 
 impl Rtt {
@@ -128,7 +128,9 @@ impl Rtt {
     /// A segment that ends before `end` is sent for the first time, and is timed unless another one is.
     #[inline]
     pub(crate) fn time_segment(&mut self, at: Instant, end: u64) {
-        self.timed.get_or_insert(Timed { at, end });
+        if self.timed.is_none() {
+            self.timed = NonZeroU64::new(end).map(|end| Timed { at, end });
+        }
     }
 
     /// Karn's algorithm, RFC 6298 (3): retransmitted segments are not measured.
@@ -166,7 +168,7 @@ impl Rtt {
         } else {
             match &self.timed {
                 None => timers.echoed(echoed),
-                Some(timed) if timed.end <= outstanding.una => {
+                Some(timed) if timed.end.get() <= outstanding.una => {
                     let measured = timers.measured(timed.at, now);
                     self.timed = None;
                     Some(measured)

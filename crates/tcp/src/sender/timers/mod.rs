@@ -53,7 +53,9 @@ impl Sender {
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Timers {
-    running: Option<(Alarm, Instant)>,
+    /// The purpose of the timer that runs, and its expiry.
+    alarm: Option<Alarm>,
+    deadline: Instant,
     /// Expiries in a row without an answer.
     backoff: u8,
     /// Window probes into the same shut window.
@@ -65,28 +67,28 @@ pub(crate) struct Timers {
 impl Timers {
     #[inline]
     pub(crate) fn start(&mut self, alarm: Alarm, deadline: Instant) {
-        self.running = Some((alarm, deadline));
+        (self.alarm, self.deadline) = (Some(alarm), deadline);
     }
 
     #[inline]
     pub(crate) fn stop(&mut self) {
-        self.running = None;
+        self.alarm = None;
     }
 
     #[inline]
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.running.map(|(_, deadline)| deadline)
+        self.alarm.map(|_| self.deadline)
     }
 
     /// The purpose of the timer, if one runs.
     #[inline]
     pub(crate) fn alarm(&self) -> Option<Alarm> {
-        self.running.map(|(alarm, _)| alarm)
+        self.alarm
     }
 
     /// The timer that has expired by `now`.
     pub(crate) fn due(&self, now: Instant) -> Option<Alarm> {
-        self.running.filter(|&(_, deadline)| deadline <= now).map(|(alarm, _)| alarm)
+        self.alarm.filter(|_| self.deadline <= now)
     }
 
     #[inline]

@@ -15,7 +15,7 @@ impl Sender {
     /// retransmission timeout.
     #[inline]
     pub(in crate::sender) fn await_window(&mut self, now: Instant, config: &Config, limit: Limit) {
-        if limit == Limit::ReceiveWindow && self.flight.is_empty() && self.timers.deadline().is_none() {
+        if limit == Limit::ReceiveWindow && self.data.flight.is_empty() && self.timers.deadline().is_none() {
             self.timers.start(Alarm::Persist, config.timers.deadline(now, self.rtt.rto()));
         }
     }
@@ -23,29 +23,29 @@ impl Sender {
     /// The peer answers while its window is shut: it is only slow.
     pub(in crate::sender) fn on_window_probe_answer(&mut self) {
         self.timers.end_backoff();
-        if self.peer.edge() > self.flight.max() {
+        if self.peer.edge() > self.data.flight.max() {
             self.timers.stop();
             self.timers.end_window_probes();
-            self.urgent = None;
+            self.data.urgent = None;
         }
     }
 
     /// One octet of new data beyond the shut window (RFC 9293, section 3.8.6.1), or as many as fit into a
     /// window too small for a segment (the override timeout of section 3.8.6.2.1).
     pub(in crate::sender) fn next_window_probe(&mut self, now: Instant, config: &Config) -> Option<Plan> {
-        let start = self.flight.max();
+        let start = self.data.flight.max();
         let left = self.buffer.end().saturating_sub(start);
         let free = self.peer.edge().saturating_sub(start);
         if left == 0 {
             return None;
         }
         if free == 0 {
-            self.stats.window_probes += 1;
+            self.data.stats.window_probes += 1;
             self.timers.on_probe_octet_sent();
             return Some(Plan { start, end: start + 1, again: false, probe: true });
         }
         let end = start + left.min(free).min(u64::from(self.mss));
-        self.flight.set_nxt(end);
+        self.data.flight.set_nxt(end);
         let plan = Plan { start, end, again: false, probe: false };
         self.note_sent(now, config, plan);
         Some(plan)
@@ -57,7 +57,7 @@ impl Sender {
         if !self.timers.back_off(config.timers.max_retries) {
             return false;
         }
-        self.urgent = Some(Urgent::WindowProbe);
+        self.data.urgent = Some(Urgent::WindowProbe);
         // RFC 9293, section 3.8.6.1: the interval between probes grows exponentially. The retransmission
         // timeout does not double, since no segment was lost.
         let doublings = self.timers.count_window_probe();

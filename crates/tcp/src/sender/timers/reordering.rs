@@ -13,10 +13,10 @@ impl Sender {
     pub(super) fn on_reordering_timer(&mut self, now: Instant, config: &Config) {
         self.arm(now, config, false);
         // The losses found here count, though no octet may be SACKed or retransmitted.
-        self.flight.begin_by_transmissions();
-        let phase = self.repair.phase();
+        self.data.flight.begin_by_transmissions();
+        let phase = self.data.repair.phase();
         let lost = self.find_losses(now, config, 0);
-        if self.repair.phase() != phase {
+        if self.data.repair.phase() != phase {
             // As in Linux, PRR counts a segment as delivered.
             self.pace_recovery(Delivery { octets: u64::from(self.mss), lost, ..Delivery::default() });
         }

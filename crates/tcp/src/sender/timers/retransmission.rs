@@ -28,28 +28,28 @@ impl Sender {
         }
         self.stats.timeouts += 1;
         let mss = u32::from(self.mss);
-        let (una, max) = (self.flight.una(), self.flight.max());
+        let (una, max) = (self.data.flight.una(), self.data.flight.max());
         let flight = u32::try_from(max - una).unwrap_or(u32::MAX);
         let expiry = match first && self.may_reduce(una) {
             false => Expiry::Answered,
-            true if self.repair.in_recovery() => Expiry::InRecovery,
+            true if self.data.repair.in_recovery() => Expiry::InRecovery,
             true => Expiry::First,
         };
         if expiry == Expiry::First {
             self.keep_for_undo(config);
         }
-        self.ecn.on_reduction(max);
-        self.congestion.on_timeout(config, self.repair.style(), flight, mss, expiry);
-        self.repair.on_timeout(max, config.repair.frto);
-        self.urgent = None;
+        self.data.ecn.on_reduction(max);
+        self.data.congestion.on_timeout(config, self.data.repair.style(), flight, mss, expiry);
+        self.data.repair.on_timeout(max, config.repair.frto);
+        self.data.urgent = None;
         self.rtt.abandon_timed_segment();
-        match self.repair.style() {
+        match self.data.repair.style() {
             Style::Rack => {
                 self.mark_lost_by_time(now);
-                self.congestion.allow(self.in_flight() + u64::from(mss));
+                self.data.congestion.allow(self.in_flight() + u64::from(mss));
             }
-            Style::Sack => self.flight.begin_scoreboard().on_timeout(una, max),
-            Style::Tahoe | Style::Reno | Style::NewReno => self.flight.go_back(),
+            Style::Sack => self.data.flight.begin_scoreboard().on_timeout(una, max),
+            Style::Tahoe | Style::Reno | Style::NewReno => self.data.flight.go_back(),
         }
         self.reset_model(now);
         // RFC 6298 (5.5) Back off the timer. (5.6) Start it.
@@ -60,14 +60,14 @@ impl Sender {
 
     /// RFC 8985, section 6.3: the first segment is lost, and so are all that were sent long enough ago.
     fn mark_lost_by_time(&mut self, now: Instant) {
-        let una = self.flight.una();
-        if self.flight.begin_by_transmissions() {
-            self.repair.rack.begin(una);
+        let una = self.data.flight.una();
+        if self.data.flight.begin_by_transmissions() {
+            self.data.repair.rack.begin(una);
         }
-        let due_us = self.repair.rack.rtt_us().unwrap_or(self.rtt.srtt_us() as u32);
-        self.repair.probe = None;
-        let mut rate = self.rate.as_deref_mut();
-        self.flight.transmissions_mut().expire(now, una, u32::from(self.mss), due_us, |range| {
+        let due_us = self.data.repair.rack.rtt_us().unwrap_or(self.rtt.srtt_us() as u32);
+        self.data.repair.probe = None;
+        let mut rate = self.data.rate.as_deref_mut();
+        self.data.flight.transmissions_mut().expire(now, una, u32::from(self.mss), due_us, |range| {
             if let Some(rate) = &mut rate {
                 rate.on_lost(range);
             }

@@ -44,21 +44,25 @@ impl Sender {
     /// The rest of the retransmission timeout, counted from the transmission of the first segment.
     #[inline]
     fn timeout_left(&self, now: Instant) -> Duration {
-        let age = self.flight.transmissions().first_age(now);
+        let age = self.data.flight.transmissions().first_age(now);
         age.map_or(Duration::ZERO, |age| self.rtt.rto().saturating_sub(age)).max(Duration::from_us(1))
     }
 
     /// RFC 8985, section 7.2: no probe in a repair, or while octets are SACKed.
     #[inline]
     fn probe_timeout(&self, config: &Config) -> Option<Duration> {
-        let probes = config.repair.tail_loss_probe && self.repair.is_rack();
-        let records = self.flight.transmissions();
-        if !probes || !self.repair.is_open() || self.timers.backoff() > 0 || records.sacked() > 0 || records.lost() > 0
+        let probes = config.repair.tail_loss_probe && self.data.repair.is_rack();
+        let records = self.data.flight.transmissions();
+        if !probes
+            || !self.data.repair.is_open()
+            || self.timers.backoff() > 0
+            || records.sacked() > 0
+            || records.lost() > 0
         {
             return None;
         }
         let twice = self.rtt.srtt()?.saturating_mul(2);
-        let single = self.flight.size() <= u64::from(self.mss);
+        let single = self.data.flight.size() <= u64::from(self.mss);
         Some(if single {
             Duration::from_ps(twice.as_ps().saturating_add(config.timers.min_rto.as_ps()))
         } else {
@@ -70,14 +74,14 @@ impl Sender {
     #[cold]
     pub(super) fn on_probe_timer(&mut self, now: Instant, config: &Config) {
         self.timers.start(Alarm::Retransmission, config.timers.deadline(now, self.timeout_left(now)));
-        if self.repair.probe.is_none() {
-            self.urgent = Some(Urgent::TailLossProbe);
+        if self.data.repair.probe.is_none() {
+            self.data.urgent = Some(Urgent::TailLossProbe);
         }
     }
 
     /// The probe: new data if the peer's window admits them, or else the last segment.
     pub(in crate::sender) fn next_tail_loss_probe(&mut self, now: Instant, config: &Config) -> Option<Plan> {
-        if self.flight.is_empty() {
+        if self.data.flight.is_empty() {
             return None;
         }
         let (plan, retransmission) = match self.next_new() {
@@ -87,20 +91,20 @@ impl Sender {
             }
             Err(_) => {
                 let range = self.last_segment();
-                if self.flight.begin_by_transmissions() {
-                    self.repair.rack.begin(self.flight.una());
+                if self.data.flight.begin_by_transmissions() {
+                    self.data.repair.rack.begin(self.data.flight.una());
                 }
-                let una = self.flight.una();
-                self.flight.transmissions_mut().retransmit(now, una, range);
+                let una = self.data.flight.una();
+                self.data.flight.transmissions_mut().retransmit(now, una, range);
                 let plan = Plan::retransmission(range);
-                if self.pacer.is_some() {
+                if self.data.pacer.is_some() {
                     self.note_paced(now, plan, range.len() as u32);
                 }
-                self.flight.on_sent(now);
+                self.data.flight.on_sent(now);
                 (plan, true)
             }
         };
-        self.repair.probe = Some(TailProbe { end: self.flight.max(), retransmission });
+        self.data.repair.probe = Some(TailProbe { end: self.data.flight.max(), retransmission });
         // The retransmission timer runs from the probe on.
         self.set_rto(now, config);
         Some(plan)
@@ -108,9 +112,9 @@ impl Sender {
 
     /// All segments but the last are full.
     fn last_segment(&self) -> Range {
-        let max = self.flight.max();
+        let max = self.data.flight.max();
         let data_end = max.min(self.buffer.end());
         let odd = (data_end.max(2) - 2) % u64::from(self.mss) + 1;
-        Range { start: (data_end - odd.min(data_end)).max(self.flight.una()), end: max }
+        Range { start: (data_end - odd.min(data_end)).max(self.data.flight.una()), end: max }
     }
 }

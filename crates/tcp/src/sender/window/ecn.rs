@@ -23,6 +23,11 @@ pub(crate) struct EcnResponse {
 }
 
 impl EcnResponse {
+    /// `accecn`: Accurate ECN, if agreed.
+    pub(crate) fn new(accecn: Option<Box<AccEcnSender>>) -> Self {
+        Self { accecn, ..Self::default() }
+    }
+
     /// The loss of the octet `lost` may reduce the window. False: a reduction for a mark has answered its window of
     /// data already. The octet at `answered_until` was sent after that reduction, so that its loss is a new one.
     ///
