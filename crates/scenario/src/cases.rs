@@ -9,8 +9,8 @@ const SETTING: Kind = Kind::Matching("=");
 
 pub(crate) static CASE: Section = Section {
     heading: "`[[case]]`",
-    about: "A row of `lastmile compare`: the file with some keys set; with `--policy` or `--vary` each case has a row for \
-            each of their values. Other commands take the file as it is.",
+    about: "A row of `lastmile compare`: the file with some keys set; with `--policy` or `--vary` each case has a row \
+            for each of their values. Other commands take the file as it is.",
     keys: &[
         Key::required("name", Kind::Text, "Name of the row in the comparison, unique."),
         Key::optional(

@@ -369,7 +369,11 @@ fn the_documented_defaults_of_tcp_are_those_of_tcp() {
             _ => None,
         })
         .collect();
-    assert_eq!(written.len(), tcp::TCP.keys.len() - 3, "all but mss, autotune and initial_ssthresh have a default");
+    assert_eq!(
+        written.len(),
+        tcp::TCP.keys.len() - 4,
+        "all but mss, send_buffer, autotune and initial_ssthresh have one"
+    );
     let line = "duration = \"10 s\"\naccess = { down = { rate = \"2 Mbit/s\" }, up = { rate = \"512 kbit/s\" } }\n";
     let traffic = "[[traffic]]\nkind = \"persistent\"\ndirection = \"up\"\n";
     let today = Config {

@@ -50,8 +50,8 @@ impl Reports {
         if self.reported > self.retransmitted {
             return None;
         }
-        // Of several retransmissions of a segment a report is about one: the latest, since an earlier one was needed where
-        // the segment was lost.
+        // Of several retransmissions of a segment a report is about one: the latest, since an earlier one was needed
+        // where the segment was lost.
         let (mut named, mut needless) = (Vec::new(), Needless::default());
         for index in (0..self.unreported.len()).rev() {
             let sent = self.unreported[index];

@@ -74,14 +74,14 @@ fn values_of_a_key_are_compared_without_cases() {
     }
 }
 
-/// Each case has each value, and the settings of both: 1000 and 2000 bytes, of which 512 kbit/s carry 1000 every 20 ms.
+/// Each case has each value, and the settings of both: pings of 500 bytes and of twice as many.
 #[test]
 fn cases_are_compared_under_each_policy_and_value() {
     let scratch = Scratch::new();
     let text = "duration = \"1 s\"\n[access]\ndown = { rate = \"2 Mbit/s\" }\nup = { rate = \"512 kbit/s\" }\n\
-                [[traffic]]\nname = \"call\"\nkind = \"constant\"\ndirection = \"up\"\nsize = \"1000 B\"\n\
+                [[traffic]]\nname = \"ping\"\nkind = \"ping\"\nsize = \"500 B\"\n\
                 interval = \"20 ms\"\n[[case]]\nname = \"as it is\"\n[[case]]\nname = \"twice\"\n\
-                set = \"traffic.call.size=2000 B\"\n";
+                set = \"traffic.ping.size=1000 B\"\n";
     std::fs::write(scratch.path.join("cases.toml"), text).unwrap();
     let comparison = json(&scratch, "lastmile compare cases.toml --vary seed=1,2 --json");
     let label = |run: &serde_json::Value| run["label"].as_str().unwrap().to_owned();
@@ -90,8 +90,8 @@ fn cases_are_compared_under_each_policy_and_value() {
     let sent = |label: &str| row(&comparison, label)["summary"]["conservation"]["bytes"]["sent"].as_u64().unwrap();
     assert_eq!(sent("twice, 2"), 2 * sent("as it is, 2"));
 
-    let told = scratch.run("lastmile compare cases.toml --vary 'traffic.call.size=1 kB,500 B'");
-    let expected = "error: --vary traffic.call.size and the case \"twice\" set one key, traffic.call.size\n";
+    let told = scratch.run("lastmile compare cases.toml --vary 'traffic.ping.size=1 kB,500 B'");
+    let expected = "error: --vary traffic.ping.size and the case \"twice\" set one key, traffic.ping.size\n";
     assert!(told.code == 2 && told.stderr.starts_with(expected), "{}", told.stderr);
 }
 

@@ -152,8 +152,8 @@ fn acknowledged_octets_of_holes_were_missed_by_the_capture() {
     assert_eq!((volume.bytes_new, volume.bytes_unseen, volume.bytes_acknowledged), (3_000, 3_000, 6_000));
 }
 
-/// Next to the receiver, without timestamps, with a handshake of 150 ms: a repair may be a quarter faster. A packet that
-/// fills the hole of 201 ms sooner was overtaken.
+/// Next to the receiver, without timestamps, with a handshake of 150 ms: a repair may be a quarter faster. A packet
+/// that fills the hole of 201 ms sooner was overtaken.
 #[test]
 fn a_repair_may_come_sooner_than_the_handshake_took() {
     for (ms, expected) in [(313, (0, 1)), (314, (1, 0))] {

@@ -209,8 +209,8 @@ fn the_wait_for_a_syn_is_the_handshakes_in_both_directions() {
     );
 }
 
-/// Next to the client, without timestamps: the server waits 100 ms for the answer to its SYN, which show as the time from
-/// the SYN to the first data. The time from the SYN of the client to that of the server is the same wait.
+/// Next to the client, without timestamps: the server waits 100 ms for the answer to its SYN, which show as the time
+/// from the SYN to the first data. The time from the SYN of the client to that of the server is the same wait.
 #[test]
 fn the_handshake_of_a_distant_server_counts_once() {
     let mut talk = Talk::opened(100, 100);

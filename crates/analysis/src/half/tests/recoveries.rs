@@ -157,8 +157,8 @@ fn the_repair_after_a_timeout_ends_with_a_lost_retransmission() {
     assert_eq!((repeats.timeouts, repeats.after_timeout, repeats.fast), (1, 1, 1));
 }
 
-/// Segment 0 is lost. Blocks report segment 2 after 108 ms, 3 after 127 ms and 4 after 136 ms: the newest of each ACK is
-/// a sample, as in Linux, and the handshake of 100 ms. The retransmission gives none without timestamps, nor do the
+/// Segment 0 is lost. Blocks report segment 2 after 108 ms, 3 after 127 ms and 4 after 136 ms: the newest of each ACK
+/// is a sample, as in Linux, and the handshake of 100 ms. The retransmission gives none without timestamps, nor do the
 /// segments above it, whose cumulative ACK waited for it.
 #[test]
 fn a_segment_measures_the_round_trip_when_sack_first_reports_it() {
