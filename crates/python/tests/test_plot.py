@@ -138,6 +138,29 @@ def test_numbers_have_their_place_by_size_or_ratio_and_words_at_even_distances(
         drawn({"access.backbone.delay": ["10 ms"]}, x="speed")
 
 
+@pytest.mark.parametrize("x", [None, "traffic.download.transport", "tcp.variant", "access.policy"])
+@pytest.mark.parametrize("policies", [[None], [None, "cake", "fq-codel-sqm", "sad-priority"]])
+def test_points_never_look_alike(
+    download: lm.Scenario, tmp_path: Path, x: str | None, policies: list[str | None]
+) -> None:
+    senders = lm.paired({"traffic.download.transport": ["tcp", "tcp", "quic"], "tcp.variant": ["cubic", "bbr", "cubic"]})
+    space = senders * lm.paired({"access.policy": policies})
+    [axes] = lm.study(download, space, duration="1 s").run(tmp_path).plot.means("download_bps", x=x).axes
+    looks = [
+        (round(place, 6), line.get_color(), line.get_marker())
+        for line, *_ in axes.containers
+        for place in line.get_xdata()
+    ]
+    assert len(set(looks)) == len(looks) == 3 * len(policies)
+    if x is None:
+        assert [text.get_text() for text in axes.get_xticklabels()] == ["tcp", "quic"]
+        title, names = axes.get_legend().get_title().get_text(), [one.get_text() for one in axes.get_legend().get_texts()]
+        if len(policies) == 1:
+            assert (title, names) == ("tcp.variant", ["cubic", "bbr"])
+        else:
+            assert title == "tcp.variant, access.policy" and names[:2] == ["cubic, none", "cubic, cake"]
+
+
 def test_a_heat_map_has_numbers_in_their_order(download: lm.Scenario, tmp_path: Path) -> None:
     space = {"access.backbone.delay": ["20 ms", "5 ms", "10 ms"], "access.up.rate": ["1 Mbit/s", "512 kbit/s"]}
     table = lm.study(download, space, duration="1 s").run(tmp_path)

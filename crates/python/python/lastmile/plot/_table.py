@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lastmile.plot._heatmap import heatmap, unit_of, words
 from lastmile.plot._places import Design, Places, in_order
-from lastmile.plot._style import axes_of, legend, styled
+from lastmile.plot._style import COLOURS, MARKERS, axes_of, legend, styled
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -56,8 +56,8 @@ class TablePlots:
         """Means of a measure with their 95 % intervals over one key, a line for each value of the others.
 
         Numbers have their place by size, or by ratio on a logarithmic axis where their ratios are even; words are at
-        even distances, and no line joins them. Keys that vary from point to point, as in a Latin hypercube, have no
-        lines, and the points are not joined. By default ``x`` is the axis of the page of the study: the first key, or
+        even distances, and no line joins them. Numbers that vary from point to point, as in a Latin hypercube, have no
+        lines, and the points are not joined; a key has lines wherever two points would else look alike. By default ``x`` is the axis of the page of the study: the first key, or
         the first with three numbers if that has words.
 
         >>> import lastmile as lm
@@ -93,7 +93,7 @@ class TablePlots:
                 yerr=[interval / factor for _, _, interval in placed],
                 label=label,
                 capsize=2.5,
-                marker="o",
+                marker=MARKERS[number // len(COLOURS) % len(MARKERS)],
                 markersize=3.5,
                 **looks,
             )
