@@ -176,6 +176,29 @@ def test_a_heat_map_has_numbers_in_their_order(download: lm.Scenario, tmp_path: 
         assert float(text.get_text()) == pytest.approx(means[point], rel=0.01)
 
 
+def test_further_keys_are_fixed(download: lm.Scenario, tmp_path: Path) -> None:
+    space: dict[str, list[object]] = {
+        "access.up.rate": ["1 Mbit/s", "512 kbit/s"],
+        "access.policy": [None, "cake"],
+        "access.backbone.delay": ["5 ms", "10 ms"],
+    }
+    table = lm.study(download, space, duration="1 s").run(tmp_path)
+    with pytest.raises(ValueError, match="access.backbone.delay: where={key: value} fixes others"):
+        table.plot.heatmap("download_bps")
+    fixed = {"access.backbone.delay": lm.Duration(0.01)}
+    means = [mean for point, mean, _, _ in table.means("download_bps") if point[2] == "10 ms"]
+    assert [mean for _, mean, _, _ in table.means("download_bps", where=fixed)] == means and len(means) == 4
+    axes = table.plot.heatmap("download_bps", x="access.up.rate", where=fixed).axes[0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("access.up.rate", "access.policy")
+    assert axes.get_title(loc="left") == "access.backbone.delay 10 ms"
+    shown = [float(text.get_text()) for text in axes.texts]
+    assert sorted(shown) == pytest.approx(sorted(mean / 1e6 for mean in means), rel=0.01)
+    [axes] = table.plot.means("download_bps", x="access.up.rate", where={**fixed, "access.policy": None}).axes
+    assert [len(container[0].get_xdata()) for container in axes.containers] == [2]
+    with pytest.raises(ValueError, match="the study does not vary"):
+        table.plot.means("download_bps", where={"speed": 1})
+
+
 def test_axes_of_the_caller_are_drawn_into_and_settings_stay(run: lm.Run) -> None:
     before = dict(matplotlib.rcParams)
     figure, axes = matplotlib.pyplot.subplots()
