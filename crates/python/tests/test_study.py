@@ -407,7 +407,7 @@ def test_beyond_their_memory_runs_and_studies_raise_memory_error(tmp_path: Path)
     for simulate in (
         lambda: lm.run(endless, memory="60 MB"),
         lambda: lm.compare(endless, vary={"seed": [1, 2]}, memory="60 MB"),
-        lambda: lm.study(endless, {"access.delay": ["1 ms", "2 ms"]}).run(tmp_path, memory="60 MB"),
+        lambda: lm.study(endless, {"access.backbone.delay": ["1 ms", "2 ms"]}).run(tmp_path, memory="60 MB"),
     ):
         with pytest.raises(MemoryError, match="may take 57.220 MiB; .*packets wait in the queue of link \"up\""):
             simulate()

@@ -36,6 +36,7 @@ __all__ = [
     "amp",
     "analyse",
     "asymmetry",
+    "cases",
     "cells",
     "compare",
     "comparison_of_parts",

@@ -119,7 +119,7 @@ def paired(axes: Mapping[str, object]) -> Space:
 
     The product of two spaces has each point of one with each of the other; a dict is a grid.
 
-    >>> len(lm.paired({"access.delay": ["2 ms", "20 ms"]}) * {"access.policy": [None, "cake", "fifo"]})
+    >>> len(lm.paired({"access.up.delay": ["2 ms", "20 ms"]}) * {"access.policy": [None, "cake", "fifo"]})
     6
     """
     return _lastmile.paired(lists("axes", axes))
@@ -136,10 +136,10 @@ def latin(
     A range is ``(low, high)``, or ``(low, high, "log")`` for parts of even ratios.
 
     >>> import lastmile as lm
-    >>> ranges = {"access.up.rate": ("128 kbit/s", "2 Mbit/s", "log"), "access.delay": ("2 ms", "40 ms")}
+    >>> ranges = {"access.up.rate": ("128 kbit/s", "2 Mbit/s", "log"), "access.up.delay": ("2 ms", "40 ms")}
     >>> space = lm.latin(20, ranges)
     >>> len(space), space.keys
-    (20, ['access.up.rate', 'access.delay'])
+    (20, ['access.up.rate', 'access.up.delay'])
     """
     rows = []
     for key, ends in mapping("ranges", "ranges of keys", ranges).items():

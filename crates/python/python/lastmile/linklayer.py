@@ -57,7 +57,7 @@ def _whole(name: str, value: Any, least: int, most: int) -> Any:
     return value
 
 
-def _packet(size: Numbers) -> Numbers:
+def _packet(size: Numbers) -> Any:
     return _whole("size", size, 1, LARGEST_PACKET)
 
 
