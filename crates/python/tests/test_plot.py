@@ -143,7 +143,8 @@ def test_numbers_have_their_place_by_size_or_ratio_and_words_at_even_distances(
 def test_points_never_look_alike(
     download: lm.Scenario, tmp_path: Path, x: str | None, policies: list[str | None]
 ) -> None:
-    senders = lm.paired({"traffic.download.transport": ["tcp", "tcp", "quic"], "tcp.variant": ["cubic", "bbr", "cubic"]})
+    transports, variants = ["tcp", "tcp", "quic"], ["cubic", "bbr", "cubic"]
+    senders = lm.paired({"traffic.download.transport": transports, "tcp.variant": variants})
     space = senders * lm.paired({"access.policy": policies})
     [axes] = lm.study(download, space, duration="1 s").run(tmp_path).plot.means("download_bps", x=x).axes
     looks = [
@@ -154,7 +155,8 @@ def test_points_never_look_alike(
     assert len(set(looks)) == len(looks) == 3 * len(policies)
     if x is None:
         assert [text.get_text() for text in axes.get_xticklabels()] == ["tcp", "quic"]
-        title, names = axes.get_legend().get_title().get_text(), [one.get_text() for one in axes.get_legend().get_texts()]
+        legend = axes.get_legend()
+        title, names = legend.get_title().get_text(), [text.get_text() for text in legend.get_texts()]
         if len(policies) == 1:
             assert (title, names) == ("tcp.variant", ["cubic", "bbr"])
         else:

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import lastmile as lm
 import polars
@@ -350,11 +351,12 @@ def test_cases_are_settings_under_names(download: lm.Scenario, tmp_path: Path) -
 
 
 def test_wrong_cases_are_named(download: lm.Scenario, tmp_path: Path) -> None:
+    number: Any = {"a": 5}
     wrong: list[tuple[Callable[[], object], type[Exception], str]] = [
         (lambda: lm.cases({}), lm.ScenarioError, "case: no values"),
         (lambda: lm.cases({"a": {}, "b": {}}), lm.ScenarioError, 'the cases "a" and "b" are equal'),
         (lambda: lm.cases({"a": {"seed": 1}}), lm.ScenarioError, 'case "a": the seed is no key of a study'),
-        (lambda: lm.cases({"a": 5}), TypeError, "cases: a: a dict of values of keys, and not of type int"),  # type: ignore[dict-item]
+        (lambda: lm.cases(number), TypeError, "cases: a: a dict of values of keys, and not of type int"),
         (
             lambda: lm.cases({"a": {"access.policy": "cake"}}) * {"access.policy": [None]},
             lm.ScenarioError,

@@ -126,8 +126,8 @@ def run(
     >>> lm.run(line, duration="2 s", policy=None).summary["inputs"]["set"]
     ['duration=2 s', 'access.policy=none']
 
-    ``capture`` writes packets of links as pcapng, each into its file: those that tcpdump would record at the sending end
-    of the link, in both directions, with their headers.
+    ``capture`` writes packets of links as pcapng, each into its file: those that tcpdump would record at the sending
+    end of the link, in both directions, with their headers.
 
     >>> run = lm.run(line, duration="2 s", capture={"up": "out/up.pcapng"})
     >>> len(lm.analyse("out/up.pcapng").document["files"][0]["connections"]) > 0

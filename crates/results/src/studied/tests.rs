@@ -100,8 +100,8 @@ fn numbers_are_the_axis_and_of_keys_that_vary_together_one_stands_for_all() {
     assert!(design.figures.is_empty());
 }
 
-/// CUBIC, BBR and QUIC, whose transport and variant are paired: no two points of a figure have one place and one colour,
-/// whatever the order of the keys. Paired numbers likewise; points of a Latin hypercube have places of their own.
+/// CUBIC, BBR and QUIC, whose transport and variant are paired: no two points of a figure have one place and one
+/// colour. Paired numbers likewise; points of a Latin hypercube have places of their own.
 #[test]
 fn points_never_look_alike() {
     let value = |text: &str| Value { text: text.to_owned(), number: text.parse().ok() };

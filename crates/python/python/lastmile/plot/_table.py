@@ -53,7 +53,8 @@ class TablePlots:
     ) -> Figure:
         """The mean of a measure over two keys of the study; by default the second is ``x``.
 
-        ``where`` has a value of each further key: the map is of the points with these. Numbers are in their order, words in that of the study.
+        ``where`` has a value of each further key: the map is of the points with these. Numbers are in their order,
+        words in that of the study.
 
         >>> import lastmile as lm
         >>> line = lm.line("adsl2plus-12-1", home="single")
@@ -87,8 +88,9 @@ class TablePlots:
 
         Numbers have their place by size, or by ratio on a logarithmic axis where their ratios are even; words are at
         even distances, and no line joins them. Numbers that vary from point to point, as in a Latin hypercube, have no
-        lines, and the points are not joined; a key has lines wherever two points would else look alike. By default ``x`` is the axis of the page of the study: the first key, or
-        the first with three numbers if that has words. ``where`` has values of keys: the points with these alone.
+        lines, and the points are not joined; a key has lines wherever two points would else look alike. By default
+        ``x`` is the axis of the page of the study: the first key, or the first with three numbers if that has words.
+        ``where`` has values of keys: the points with these alone.
 
         >>> import lastmile as lm
         >>> line = lm.line("adsl2plus-12-1", home="single")
