@@ -13,7 +13,7 @@
 //! | `run.rs`, `compare.rs` | runs and comparisons |
 //! | `reproduce.rs` | published tables, reproduced |
 //! | `captures.rs` | captures analysed, and their packets as Arrow |
-//! | `study.rs`, `table.rs` | studies of thousands of runs; their table |
+//! | `space.rs`, `study.rs`, `table.rs` | points of parameters; studies of thousands of runs; their table |
 //! | `series.rs` | samples over time, as Arrow |
 //! | `supplied.rs` | queueing disciplines and congestion controls written in Python |
 //! | `closed_forms.rs` | closed forms over many values |
@@ -50,6 +50,8 @@ mod scenario;
 mod series;
 #[cfg(feature = "extension")]
 mod slices;
+#[cfg(feature = "extension")]
+mod space;
 #[cfg(feature = "extension")]
 mod study;
 #[cfg(feature = "extension")]
@@ -90,7 +92,9 @@ mod _lastmile {
     #[pymodule_export]
     use crate::series::Series;
     #[pymodule_export]
-    use crate::study::{Space, Study, grid, latin, paired, space_of_parts, steps, study, study_file, work};
+    use crate::space::{Space, cases, grid, latin, paired, space_of_parts, steps};
+    #[pymodule_export]
+    use crate::study::{Study, study, study_file, work};
     #[pymodule_export]
     use crate::supplied::{Ack, Loss, Packet};
     #[pymodule_export]

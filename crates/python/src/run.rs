@@ -2,16 +2,18 @@
 
 use std::path::PathBuf;
 
+use lastmile_model::Network;
 use lastmile_results::schema::Timing;
 use lastmile_results::{Series as Samples, json, report, write};
 use lastmile_scenario::Override;
 use lastmile_scenario::diagnostics::did_you_mean;
 use lastmile_studies::memory::Memory;
-use lastmile_studies::run::{Early, Finished, Job, simulate};
+use lastmile_studies::recording::{self, Captures};
+use lastmile_studies::run::{Early, Finished, Job, Watch, simulate};
 use lastmile_studies::variant::{common, policy_override};
 use lastmile_studies::{Error, Variant};
 use lastmile_units::{ByteCount, Duration};
-use pyo3::exceptions::{PyKeyError, PyMemoryError, PyValueError};
+use pyo3::exceptions::{PyKeyError, PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::sync::PyOnceLock;
@@ -76,8 +78,8 @@ pub(crate) fn memory(size: &MemorySize) -> PyResult<Memory> {
 /// Simulates a scenario.
 #[pyfunction]
 #[pyo3(signature = (
-    scenario, /, *, seed = None, duration = None, policy = None, queues = None, congestion = None, progress = None,
-    memory
+    scenario, /, *, seed = None, duration = None, policy = None, queues = None, congestion = None, capture = None,
+    progress = None, memory
 ))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(crate) fn run(
@@ -88,6 +90,7 @@ pub(crate) fn run(
     policy: Option<Policy>,
     queues: Option<&Bound<'_, PyDict>>,
     congestion: Option<&Bound<'_, PyDict>>,
+    capture: Option<Vec<(String, PathBuf)>>,
     progress: Option<Py<PyAny>>,
     memory: MemorySize,
 ) -> PyResult<Run> {
@@ -112,17 +115,53 @@ pub(crate) fn run(
         supplied.install(py, &mut network, &failure)?;
         read.with_network(network)
     };
+    let captures = captures(py, read.network_ref(), &capture.unwrap_or_default())?;
     let job = Job { number: 0, input: &source.input, variant: &variant, scenario: &read };
-    let ended = py.detach(|| simulate(job, None, &memory, &mut attendant));
+    let mut watch = Recorded { attendant: &mut attendant, captures: captures.as_ref() };
+    let ended = py.detach(|| simulate(job, captures.as_ref().map(Captures::sink), &memory, &mut watch));
     failure.take().map_or(Ok(()), Err)?;
     match ended {
         Ok(mut finished) => {
+            captures.map_or(Ok(()), Captures::commit).map_err(|error| not_captured(&error))?;
             finished.run.summary.run.inputs.set.extend(supplied.record(py));
             Ok(Run::new(finished))
         }
         Err(Early::Stop(exception)) => Err(exception),
         Err(Early::Refused(refused)) => Err(error::of_error(py, &Error::new(refused))),
         Err(Early::Memory) => Err(out_of_memory(&memory)),
+    }
+}
+
+/// Begins the captures of links in files; none without a link.
+fn captures(py: Python<'_>, network: &Network, files: &[(String, PathBuf)]) -> PyResult<Option<Captures>> {
+    for (name, _) in files {
+        recording::link(network, name, "capture").map_err(|wrong| error::of_error(py, &wrong))?;
+    }
+    let begun = || Captures::create(network, files, false, "capture").map_err(|error| not_captured(&error));
+    (!files.is_empty()).then(begun).transpose()
+}
+
+/// The exception for a capture that cannot be written.
+fn not_captured(error: &Error) -> PyErr {
+    PyOSError::new_err(error.to_string().trim_start_matches("error: ").to_owned())
+}
+
+/// The interpreter between slices of a run, which ends when a capture cannot be written.
+struct Recorded<'a> {
+    attendant: &'a mut Attendant,
+    captures: Option<&'a Captures>,
+}
+
+impl Watch for Recorded<'_> {
+    type Stop = PyErr;
+
+    fn pause(&mut self) -> PyResult<()> {
+        self.captures.map_or(Ok(()), Captures::check).map_err(|error| not_captured(&error))?;
+        self.attendant.pause()
+    }
+
+    fn progress(&mut self, step: u64) -> PyResult<()> {
+        self.attendant.progress(step)
     }
 }
 

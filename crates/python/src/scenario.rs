@@ -11,7 +11,7 @@ use lastmile_studies::variant::pairs;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use crate::arguments::{FilePath, Home, Key, Name, ScenarioText};
+use crate::arguments::{FilePath, Folder, Home, Key, Name, ScenarioText};
 use crate::error;
 use crate::value;
 
@@ -36,9 +36,11 @@ impl Source {
         &self.name
     }
 
-    /// The name; that of a file with all its folders.
+    /// The name; that of a file or in a folder with all folders.
     fn place(&self) -> String {
-        let file = self.input.file.as_ref().and_then(|_| std::path::absolute(&self.name).ok());
+        let has_folder = Path::new(&self.name).parent().is_some_and(|folder| !folder.as_os_str().is_empty());
+        let is_file = self.input.file.is_some() || has_folder;
+        let file = is_file.then(|| std::path::absolute(&self.name).ok()).flatten();
         file.map_or_else(|| self.name.clone(), |path| path.display().to_string())
     }
 }
@@ -238,9 +240,23 @@ pub(crate) fn load(py: Python<'_>, path: FilePath) -> PyResult<Scenario> {
 
 /// The scenario in a text.
 #[pyfunction]
-#[pyo3(signature = (text, /, name))]
-pub(crate) fn loads(py: Python<'_>, text: ScenarioText, name: Name) -> PyResult<Scenario> {
-    Scenario::of_text(py, name.0, None, text.0)
+#[pyo3(signature = (text, /, name, folder = None))]
+pub(crate) fn loads(py: Python<'_>, text: ScenarioText, name: Name, folder: Option<Folder>) -> PyResult<Scenario> {
+    let (Name(name), ScenarioText(text)) = (name, text);
+    let name = folder.as_ref().map_or(name.clone(), |Folder(folder)| folder.join(name).display().to_string());
+    let source = Source { input: Input { file: None, text: Some(text.clone()) }, name, text, overrides: Vec::new() };
+    let read = source.read(&[]).map_err(|report| {
+        let mut told = Report::default();
+        for finding in report.findings().iter().cloned() {
+            let looks =
+                folder.is_none() && finding.message.to_lowercase().contains("no such file") && finding.hint.is_none();
+            let here = looks.then(|| std::env::current_dir().ok()).flatten();
+            let hint = here.map(|here| format!("files are found from {}, or from folder=", here.display()));
+            told.push(if hint.is_some() { finding.maybe_hint(hint) } else { finding });
+        }
+        error::of_report(py, &told)
+    })?;
+    Ok(Scenario { source, read })
 }
 
 /// The scenario of a line and a home of the library.

@@ -105,6 +105,16 @@ impl Series {
         stream(py, schema(), batches)
     }
 
+    /// The samples as a data frame of pandas, for which pandas and pyarrow must be installed.
+    ///
+    /// >>> import lastmile as lm
+    /// >>> run = lm.run(lm.line("adsl2plus-12-1", home="single"), duration="2 s")
+    /// >>> list(run.series.to_pandas().columns)
+    /// ['time_s', 'series', 'entity', 'value']
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        to_pandas(slf)
+    }
+
     /// Number of samples.
     fn __len__(&self) -> usize {
         self.samples.iter().map(|one| one.points.len()).sum()
@@ -119,6 +129,11 @@ impl Series {
 pub(crate) fn floats(py: Python<'_>, numbers: impl Iterator<Item = f64>) -> PyResult<Bound<'_, PyAny>> {
     let bytes: Vec<u8> = numbers.flat_map(f64::to_ne_bytes).collect();
     py.import("array")?.getattr("array")?.call1(("d", PyBytes::new(py, &bytes)))
+}
+
+/// The data frame of an object with a stream.
+pub(crate) fn to_pandas<'py>(stream: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    stream.py().import("lastmile._frames")?.getattr("to_pandas")?.call1((stream,))
 }
 
 /// A capsule with the batches.

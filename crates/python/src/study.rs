@@ -14,34 +14,26 @@ use lastmile_studies::study::address::ENGINE;
 use lastmile_studies::study::check::{check, check_values};
 use lastmile_studies::study::folder::carry_out;
 use lastmile_studies::study::journal::{Record, about_other};
+use lastmile_studies::study::measured;
 use lastmile_studies::study::plan::{
     Ended, Failure, Load, Means, Pair, Places, Progress, Seeds, Study as Planned, Until,
 };
-use lastmile_studies::study::space::{Range, Space as Points};
+use lastmile_studies::study::space::Space as Points;
 use lastmile_studies::study::{Described, Store};
 use lastmile_studies::variant::pairs;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyMapping;
 
-use crate::arguments::{Count, FilePath, Folder, Length, MemorySize, Seed, SeedCount, Threads, Told};
+use crate::arguments::{FilePath, Folder, Length, MemorySize, SeedCount, Threads, Told};
 use crate::error;
 use crate::run;
 use crate::scenario::{Given, Scenario, Source};
 use crate::slices::Attendant;
+use crate::space::{Settings, Space, settings};
 use crate::table::Table;
-use crate::value;
 
 /// The usual limit of memory.
 const MEMORY: &str = "4 GiB";
-
-/// Points of a space of parameters.
-///
-/// >>> import lastmile as lm
-/// >>> lm.paired({"access.up.rate": ["1 Mbit/s", "2 Mbit/s"]})
-/// <lastmile.Space: 2 points of access.up.rate>
-#[pyclass(frozen, module = "lastmile")]
-pub(crate) struct Space(Points);
 
 /// A scenario at many points of a space, with several seeds.
 ///
@@ -68,48 +60,6 @@ struct File {
     measures: Vec<String>,
 }
 
-/// Keys and points of a space.
-type Parts = (Vec<String>, Vec<Vec<String>>);
-
-/// The space of the parts of a pickle.
-#[pyfunction]
-pub(crate) fn space_of_parts(keys: Vec<String>, points: Vec<Vec<String>>) -> Space {
-    Space(Points { keys, points })
-}
-
-/// Every combination of values.
-#[pyfunction]
-pub(crate) fn grid(py: Python<'_>, axes: &Bound<'_, PyMapping>) -> PyResult<Space> {
-    Points::grid(self::axes(axes)?).map(Space).map_err(|wrong| error::of_error(py, &wrong))
-}
-
-/// The n-th value of every key together.
-#[pyfunction]
-pub(crate) fn paired(py: Python<'_>, axes: &Bound<'_, PyMapping>) -> PyResult<Space> {
-    Points::paired(self::axes(axes)?).map(Space).map_err(|wrong| error::of_error(py, &wrong))
-}
-
-/// A Latin hypercube.
-#[pyfunction]
-pub(crate) fn latin(
-    py: Python<'_>,
-    count: Count,
-    ranges: Vec<(String, String, String, bool)>,
-    seed: Seed,
-) -> PyResult<Space> {
-    let range = |(key, low, high, is_log): (String, String, String, bool)| Ok((key, Range::new(&low, &high, is_log)?));
-    let ranges = ranges.into_iter().map(range).collect::<Result<Vec<_>, _>>();
-    let space = ranges.and_then(|ranges| Points::latin(ranges, count.0, seed.0));
-    space.map(Space).map_err(|wrong| error::of_error(py, &wrong))
-}
-
-/// Values from one end to the other.
-#[pyfunction]
-pub(crate) fn steps(py: Python<'_>, low: &str, high: &str, count: Count, is_log: bool) -> PyResult<Vec<String>> {
-    let range = Range::new(low, high, is_log).map_err(|wrong| error::of_error(py, &wrong))?;
-    Ok(range.steps(count.0))
-}
-
 /// A study of a scenario.
 #[pyfunction]
 #[pyo3(signature = (scenario, space, *, seeds, until, duration))]
@@ -131,7 +81,9 @@ pub(crate) fn study(
             Seeds::Until(Until { measure, share, at_most: seeds })
         }
     };
-    if duration.is_some() && space.get().0.keys.iter().any(|key| key == "duration") {
+    let points = &space.get().0;
+    let sets_duration = points.keys.iter().any(|key| key == "duration") || points.cases.setting("duration").is_some();
+    if duration.is_some() && sets_duration {
         return Err(PyValueError::new_err("space and duration set one key, duration: leave one of them out"));
     }
     let study = Study { scenario: scenario.unbind(), space: space.unbind(), seeds, duration, file: None };
@@ -163,13 +115,14 @@ pub(crate) fn study_file(py: Python<'_>, path: FilePath) -> PyResult<Study> {
     })
 }
 
-/// Runs of a study that another process has planned: a scenario with changes, keys, points with seeds, the folder.
+/// Runs of a study that another process has planned: a scenario with changes, keys and cases, points with seeds, the
+/// folder.
 /// Returns the number of runs that were simulated.
 #[pyfunction]
 pub(crate) fn work(
     py: Python<'_>,
     scenario: (String, Option<String>, String, Vec<String>),
-    keys: Vec<String>,
+    space: (Vec<String>, Settings),
     runs: Vec<(Vec<String>, u64)>,
     folder: PathBuf,
     memory: MemorySize,
@@ -180,13 +133,13 @@ pub(crate) fn work(
             format!("this process has engine {ENGINE}, and the study has {engine}: install one build everywhere");
         return Err(PyRuntimeError::new_err(message));
     }
-    let (name, file, text, set) = scenario;
+    let ((name, file, text, set), (keys, cases)) = (scenario, space);
     let memory = run::memory(&memory)?;
     let store = Store::open(&folder).map_err(|error| error::not_written(&folder, &error))?;
     let input = Input { file, text: Some(text.clone()) };
     let common: Vec<Override> = set.iter().map(|pair| Override::set(pair)).collect();
     let (points, seeds): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
-    let space = Points { keys, points };
+    let space = Points { keys, points, cases: settings(py, cases)? };
     let pairs: Vec<Pair> = seeds.into_iter().enumerate().collect();
     let places = Places::new();
     let study = Planned { input: &input, common: &common, space: &space, places: &places, seeds: &Seeds::Count(1) };
@@ -195,7 +148,7 @@ pub(crate) fn work(
         Means { load: &load, store: &store, memory: &memory, threads: NonZeroUsize::new(1), is_over: &|| false };
     match py.detach(|| study.simulate(&pairs, means)) {
         Ok(runs) => Ok(runs.progress.simulated),
-        Err(ended) => Err(exception(py, ended)),
+        Err(ended) => Err(exception(py, &memory, ended)),
     }
 }
 
@@ -206,55 +159,12 @@ fn warn(py: Python<'_>, message: String) -> PyResult<()> {
 }
 
 /// The exception for a study that ended early.
-fn exception<S: Into<PyErr>>(py: Python<'_>, ended: Ended<S>) -> PyErr {
+fn exception<S: Into<PyErr>>(py: Python<'_>, memory: &Memory, ended: Ended<S>) -> PyErr {
     match ended {
+        Ended::Wrong(_) if memory.outcome().is_err() => run::out_of_memory(memory),
         Ended::Stop(stop) => stop.into(),
         Ended::Wrong(wrong) => error::of_error(py, &wrong),
         Ended::Io(error) => PyOSError::new_err(error.to_string()),
-    }
-}
-
-/// Values of each key, in the order of the mapping.
-fn axes(axes: &Bound<'_, PyMapping>) -> PyResult<Vec<(String, Vec<String>)>> {
-    let mut all = Vec::new();
-    for item in axes.items()?.iter() {
-        let (key, values): (String, Bound<'_, PyAny>) = item.extract()?;
-        let values = values.try_iter()?.map(|value| value::of_key(&value?)).collect::<PyResult<Vec<_>>>()?;
-        all.push((key, values));
-    }
-    Ok(all)
-}
-
-#[pymethods]
-impl Space {
-    /// The keys.
-    #[getter]
-    fn keys(&self) -> Vec<String> {
-        self.0.keys.clone()
-    }
-
-    /// The points: a value for each key.
-    #[getter]
-    fn points(&self) -> Vec<Vec<String>> {
-        self.0.points.clone()
-    }
-
-    fn __len__(&self) -> usize {
-        self.0.points.len()
-    }
-
-    /// Each point of this space with each of the other.
-    fn __mul__(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
-        self.0.clone().times(&other.0).map(Self).map_err(|wrong| error::of_error(py, &wrong))
-    }
-
-    /// For copies and pickles: `space_of_parts` makes an equal space.
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Parts)> {
-        Ok((py.import("lastmile._lastmile")?.getattr("space_of_parts")?, (self.keys(), self.points())))
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<lastmile.Space: {} points of {}>", self.__len__(), self.0.keys.join(", "))
     }
 }
 
@@ -266,10 +176,11 @@ impl Study {
         self.space.clone_ref(py)
     }
 
-    /// The measures that the study's file names; empty without a file.
+    /// Names of the measures that are known before the first run: all but those of phases. `Table.measures` has those
+    /// that runs have.
     #[getter]
-    fn measures(&self) -> Vec<String> {
-        self.file.as_ref().map_or_else(Vec::new, |file| file.measures.clone())
+    fn measures(&self) -> Vec<&'static str> {
+        measured::names().collect()
     }
 
     /// Simulates all runs that the folder does not have, and returns the table of all.
@@ -310,7 +221,7 @@ impl Study {
             cluster.getattr("carry_out")?.call1((slf, folder, client, progress, memory))?;
         }
         let mut attendant = Attendant::new(progress);
-        let (record, measures) = (study.record(py), study.measures());
+        let (record, measures) = (study.record(py), study.named());
         if let Some(other) = about_other(&folder, &record) {
             warn(py, other)?;
         }
@@ -322,14 +233,14 @@ impl Study {
                 attended
             })
         })?;
-        let (runs, table) = ended.map_err(|ended| exception(py, ended))?;
+        let (runs, table) = ended.map_err(|ended| exception(py, &limit, ended))?;
         if let Some(damaged) = runs.about_damaged("replaced by a new run") {
             warn(py, damaged)?;
         }
         for Failure { point, seed, reason } in &runs.failures {
             warn(py, format!("failed: {point}, seed {seed}: {reason}"))?;
         }
-        Ok(Table::new(table))
+        Ok(Table::new(table, measures))
     }
 
     /// The number of runs that the folder has, and the number of runs whose need is known. Runs that failed count.
@@ -364,7 +275,7 @@ impl Study {
                 attended
             })
         })?;
-        let runs = ended.map_err(|ended| exception(py, ended))?;
+        let runs = ended.map_err(|ended| exception(py, &limit, ended))?;
         let Progress { runs: of, finished, failed, .. } = runs.progress;
         Ok((finished + failed, of, runs.missing))
     }
@@ -383,17 +294,22 @@ impl Study {
         Ok((name.display().to_string(), source.input.file.clone(), source.text.clone(), pairs(&common)))
     }
 
-    fn __repr__(&self, py: Python<'_>) -> String {
+    fn __repr__(&self) -> String {
         let seeds = match &self.seeds {
             Seeds::Count(count) => format!("{count} seeds"),
             Seeds::Until(until) => format!("at most {} seeds", until.at_most),
         };
         let name = self.scenario.get().read.name().to_owned();
-        format!("<lastmile.Study {name:?}: {} points, {seeds} each>", self.space.bind(py).get().__len__())
+        format!("<lastmile.Study {name:?}: {} points, {seeds} each>", self.space.get().0.points.len())
     }
 }
 
 impl Study {
+    /// The measures that the study's file names; none without a file.
+    fn named(&self) -> Vec<String> {
+        self.file.as_ref().map_or_else(Vec::new, |file| file.measures.clone())
+    }
+
     /// Calls `of` with the study as the crate below has it, without the interpreter's lock.
     fn planned<T: Send>(
         &self,
@@ -429,20 +345,20 @@ impl Study {
     fn check_values(&self, py: Python<'_>) -> PyResult<()> {
         let mut attendant = Attendant::new(None);
         let ended = self.planned(py, |planned, load, _| check_values(planned, load, &mut |_| attendant.look()))?;
-        ended.map_err(|ended| exception(py, ended))
+        ended.map_err(|ended| exception(py, &Memory::unlimited(), ended))
     }
 
     /// Reads every point before the first run.
-    fn check(&self, py: Python<'_>, store: &Store, granted: (&Memory, Option<NonZeroUsize>)) -> PyResult<()> {
+    fn check(&self, py: Python<'_>, store: &Store, (limit, threads): (&Memory, Option<NonZeroUsize>)) -> PyResult<()> {
         let mut attendant = Attendant::new(None);
-        let ended = self.with(py, store, granted, |planned, means, is_over| {
+        let ended = self.with(py, store, (limit, threads), |planned, means, is_over| {
             check(planned, means, &mut |_| {
                 let attended = attendant.look();
                 is_over.store(attended.is_err(), Ordering::Relaxed);
                 attended
             })
         })?;
-        let checked = ended.map_err(|ended| exception(py, ended))?;
+        let checked = ended.map_err(|ended| exception(py, limit, ended))?;
         error::warn(py, &checked.warnings)
     }
 

@@ -1,5 +1,6 @@
 //! The table of a study, as Arrow and as means.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
@@ -9,12 +10,12 @@ use lastmile_studies::study::statistics::Estimate;
 use lastmile_studies::study::{Column, Table as Rows};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
+use pyo3::types::{PyCapsule, PyDict};
 
 use crate::arguments::{Key, Measure, Measures, Name};
 use crate::error;
 use crate::quantity::numbers;
-use crate::series::stream;
+use crate::series::{stream, to_pandas};
 use crate::value;
 
 /// Columns of the text of a table.
@@ -31,12 +32,14 @@ const WIDTH: u16 = 120;
 #[pyclass(frozen, module = "lastmile")]
 pub(crate) struct Table {
     rows: Rows,
+    /// The measures that the study's file names.
+    named: Vec<String>,
     /// Columns with the numbers of keys: the name of the key, that of the column, the values.
     numbers: Vec<(String, String, Vec<Option<f64>>)>,
 }
 
 impl Table {
-    pub(crate) fn new(rows: Rows) -> Self {
+    pub(crate) fn new(rows: Rows, named: Vec<String>) -> Self {
         let numbers = rows.columns.iter().filter_map(|(key, column)| match column {
             Column::Words(words) => {
                 let (ending, values) = numbers(words)?;
@@ -47,7 +50,7 @@ impl Table {
             _ => None,
         });
         let numbers = numbers.collect();
-        Self { rows, numbers }
+        Self { rows, named, numbers }
     }
 }
 
@@ -73,6 +76,12 @@ impl Table {
         self.rows.keys().into_iter().map(str::to_owned).collect()
     }
 
+    /// Names of the measures.
+    #[getter]
+    fn measures(&self) -> Vec<String> {
+        self.rows.measures().into_iter().map(str::to_owned).collect()
+    }
+
     /// The values of a column.
     ///
     /// >>> import lastmile as lm
@@ -96,15 +105,24 @@ impl Table {
     }
 
     /// The mean of a measure at each point: values of the keys, mean, half the width of its 95 % confidence interval,
-    /// number of seeds.
+    /// number of seeds. `where` has values of keys, in any unit: the points with these alone.
     ///
     /// >>> import lastmile as lm
     /// >>> line = lm.line("adsl2plus-12-1", home="single")
     /// >>> study = lm.study(line, {"access.policy": [None, "cake"]}, seeds=2, duration="2 s")
-    /// >>> [point for point, mean, ci95, seeds in study.run("out/study").means("download_bps")]
+    /// >>> table = study.run("out/study")
+    /// >>> [point for point, mean, ci95, seeds in table.means("download_bps")]
     /// [['none'], ['cake']]
-    fn means(&self, py: Python<'_>, measure: Measure) -> PyResult<Vec<Mean>> {
-        let means = self.rows.estimates(&measure.0).map_err(|wrong| error::of_error(py, &wrong))?;
+    /// >>> [point for point, mean, ci95, seeds in table.means("download_bps", where={"access.policy": None})]
+    /// [['none']]
+    #[pyo3(signature = (measure, *, r#where = None))]
+    fn means(&self, py: Python<'_>, measure: Measure, r#where: Option<Bound<'_, PyDict>>) -> PyResult<Vec<Mean>> {
+        let mut rows = Cow::Borrowed(&self.rows);
+        for (key, value) in r#where.into_iter().flatten() {
+            let at = rows.at(&key.extract::<String>()?, &value::of_key(&value)?);
+            rows = Cow::Owned(at.map_err(|wrong| error::of_error(py, &wrong))?);
+        }
+        let means = rows.estimates(&measure.0).map_err(|wrong| error::of_error(py, &wrong))?;
         Ok(means.into_iter().map(mean).collect())
     }
 
@@ -132,8 +150,8 @@ impl Table {
         Ok(means.into_iter().map(mean).collect())
     }
 
-    /// The means of measures at each point, with 95 % intervals, as text. Without names, those of goodputs and round
-    /// trips. A sentence follows if the runs measure phases of several times.
+    /// The means of measures at each point, with 95 % intervals, as text. Without names, those that the study's file
+    /// names, or goodputs and round trips. A sentence follows if the runs measure phases of several times.
     ///
     /// >>> import lastmile as lm
     /// >>> line = lm.line("adsl2plus-12-1", home="single")
@@ -143,7 +161,8 @@ impl Table {
     #[pyo3(signature = (*measures))]
     fn text(&self, py: Python<'_>, measures: Vec<Measures>) -> PyResult<String> {
         let measures: Vec<String> = measures.into_iter().map(|Measures(name)| name).collect();
-        let text = means(&self.rows, &measures).map_err(|wrong| error::of_error(py, &wrong))?;
+        let measures = if measures.is_empty() { &self.named } else { &measures };
+        let text = means(&self.rows, measures).map_err(|wrong| error::of_error(py, &wrong))?;
         let text = text.render_within(WIDTH);
         Ok(about_phases(&self.rows).map_or_else(|| text.clone(), |about| format!("{text}\n{about}\n")))
     }
@@ -159,6 +178,17 @@ impl Table {
         drop(requested_schema);
         let batch = py.detach(|| self.batch()).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         stream(py, batch.schema(), vec![batch])
+    }
+
+    /// The table as a data frame of pandas, for which pandas and pyarrow must be installed.
+    ///
+    /// >>> import lastmile as lm
+    /// >>> line = lm.line("adsl2plus-12-1", home="single")
+    /// >>> study = lm.study(line, {"access.policy": [None, "cake"]}, seeds=2, duration="2 s")
+    /// >>> study.run("out/study").to_pandas()["access.policy"].tolist()
+    /// ['none', 'none', 'cake', 'cake']
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        to_pandas(slf)
     }
 
     /// Plots, for which matplotlib must be installed: `pip install 'lastmile-tcp[plot]'`.

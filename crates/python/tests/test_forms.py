@@ -88,6 +88,13 @@ def test_values_without_a_meaning_are_nan() -> None:
         True, False, True, True, True, True,
     ]  # fmt: skip
     assert math.isnan(linklayer.cells(40, "none"))
+    for size in (-1, 0, 1500.5, 70_000, math.nan, math.inf, numpy.int64(0), numpy.float64(1.5)):
+        for form in (linklayer.on_wire, linklayer.cells, linklayer.efficiency):
+            with pytest.raises(ValueError, match="size: .* is no whole number from 1 to 65535"):
+                form(size, "bridged-vcmux")
+    with pytest.raises(ValueError, match="count: -1 is no whole number from 0"):
+        linklayer.largest_ip(-1, "bridged-vcmux")
+    assert linklayer.on_wire(65_535.0, "none") == 65_535
     assert math.isnan(theory.asymmetry(0, 1e6, link="none").k)
 
 

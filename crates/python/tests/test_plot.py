@@ -138,6 +138,31 @@ def test_numbers_have_their_place_by_size_or_ratio_and_words_at_even_distances(
         drawn({"access.backbone.delay": ["10 ms"]}, x="speed")
 
 
+@pytest.mark.parametrize("x", [None, "traffic.download.transport", "tcp.variant", "access.policy"])
+@pytest.mark.parametrize("policies", [[None], [None, "cake", "fq-codel-sqm", "sad-priority"]])
+def test_points_never_look_alike(
+    download: lm.Scenario, tmp_path: Path, x: str | None, policies: list[str | None]
+) -> None:
+    transports, variants = ["tcp", "tcp", "quic"], ["cubic", "bbr", "cubic"]
+    senders = lm.paired({"traffic.download.transport": transports, "tcp.variant": variants})
+    space = senders * lm.paired({"access.policy": policies})
+    [axes] = lm.study(download, space, duration="1 s").run(tmp_path).plot.means("download_bps", x=x).axes
+    looks = [
+        (round(place, 6), line.get_color(), line.get_marker())
+        for line, *_ in axes.containers
+        for place in line.get_xdata()
+    ]
+    assert len(set(looks)) == len(looks) == 3 * len(policies)
+    if x is None:
+        assert [text.get_text() for text in axes.get_xticklabels()] == ["tcp", "quic"]
+        legend = axes.get_legend()
+        title, names = legend.get_title().get_text(), [text.get_text() for text in legend.get_texts()]
+        if len(policies) == 1:
+            assert (title, names) == ("tcp.variant", ["cubic", "bbr"])
+        else:
+            assert title == "tcp.variant, access.policy" and names[:2] == ["cubic, none", "cubic, cake"]
+
+
 def test_a_heat_map_has_numbers_in_their_order(download: lm.Scenario, tmp_path: Path) -> None:
     space = {"access.backbone.delay": ["20 ms", "5 ms", "10 ms"], "access.up.rate": ["1 Mbit/s", "512 kbit/s"]}
     table = lm.study(download, space, duration="1 s").run(tmp_path)
@@ -151,6 +176,29 @@ def test_a_heat_map_has_numbers_in_their_order(download: lm.Scenario, tmp_path: 
         column, row = (round(place) for place in text.get_position())
         point = (["5 ms", "10 ms", "20 ms"][row], ["512 kbit/s", "1 Mbit/s"][column])
         assert float(text.get_text()) == pytest.approx(means[point], rel=0.01)
+
+
+def test_further_keys_are_fixed(download: lm.Scenario, tmp_path: Path) -> None:
+    space: dict[str, list[object]] = {
+        "access.up.rate": ["1 Mbit/s", "512 kbit/s"],
+        "access.policy": [None, "cake"],
+        "access.backbone.delay": ["5 ms", "10 ms"],
+    }
+    table = lm.study(download, space, duration="1 s").run(tmp_path)
+    with pytest.raises(ValueError, match="access.backbone.delay: where={key: value} fixes others"):
+        table.plot.heatmap("download_bps")
+    fixed = {"access.backbone.delay": lm.Duration(0.01)}
+    means = [mean for point, mean, _, _ in table.means("download_bps") if point[2] == "10 ms"]
+    assert [mean for _, mean, _, _ in table.means("download_bps", where=fixed)] == means and len(means) == 4
+    axes = table.plot.heatmap("download_bps", x="access.up.rate", where=fixed).axes[0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("access.up.rate", "access.policy")
+    assert axes.get_title(loc="left") == "access.backbone.delay 10 ms"
+    shown = [float(text.get_text()) for text in axes.texts]
+    assert sorted(shown) == pytest.approx(sorted(mean / 1e6 for mean in means), rel=0.01)
+    [axes] = table.plot.means("download_bps", x="access.up.rate", where={**fixed, "access.policy": None}).axes
+    assert [len(container[0].get_xdata()) for container in axes.containers] == [2]
+    with pytest.raises(ValueError, match="the study does not vary"):
+        table.plot.means("download_bps", where={"speed": 1})
 
 
 def test_axes_of_the_caller_are_drawn_into_and_settings_stay(run: lm.Run) -> None:

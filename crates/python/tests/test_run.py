@@ -178,6 +178,29 @@ def test_memory_is_limited(download: lm.Scenario) -> None:
         lm.run(download, memory="much")
 
 
+def test_captures_are_those_of_the_command(at_root: Path, tmp_path: Path, lastmile: Command) -> None:
+    scenario = "scenarios/upload-starves-download.toml"
+    lastmile("run", scenario, "--duration", "3 s", "--out", str(tmp_path / "out"), "--capture", "up,down")
+    files = {link: tmp_path / "python" / f"{link}.pcapng" for link in ("up", "down")}
+    run = lm.run(scenario, duration="3 s", capture=files)
+    for link, path in files.items():
+        assert path.read_bytes() == (tmp_path / "out" / f"{link}.pcapng").read_bytes() and path.stat().st_size > 10_000
+    assert run.json() == lm.run(scenario, duration="3 s").json()
+    with pytest.raises(lm.ScenarioError, match='capture: no link is called "upp"'):
+        lm.run(scenario, capture={"upp": tmp_path / "x"})
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="cannot write"):
+        lm.run(scenario, capture={"up": tmp_path / "file" / "x"})
+    with pytest.raises(TypeError, match="capture: a dict of paths by link, and not of type list"):
+        lm.run(scenario, capture=["up"])  # type: ignore[arg-type]
+
+
+def test_memory_of_the_caller_does_not_count(download: lm.Scenario) -> None:
+    frames = b"x" * 300_000_000
+    run = lm.run(download, memory="200 MB")
+    assert len(frames) == 300_000_000 and run.summary["flows"][0]["goodput_bps"] > 0
+
+
 def test_bad_arguments_are_named(download: lm.Scenario) -> None:
     with pytest.raises(ValueError, match="duration: "):
         lm.run(download, duration="soon")

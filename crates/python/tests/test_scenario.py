@@ -233,6 +233,19 @@ def test_an_error_can_be_pickled_as_pools_of_processes_do() -> None:
     assert (str(again), again.key, again.line) == (str(caught.value), caught.value.key, caught.value.line)
 
 
+def test_a_text_names_files_from_a_folder(download: lm.Scenario, tmp_path: Path) -> None:
+    text = download.text.replace('down = { rate = "8 Mbit/s" }', 'down = { trace = { file = "line.csv" } }')
+    with pytest.raises(lm.ScenarioError, match="line.csv: No such file") as caught:
+        lm.loads(text)
+    assert caught.value.hint == f"files are found from {Path.cwd()}, or from folder="
+    with pytest.raises(lm.ScenarioError, match=str(tmp_path / "line.csv")):
+        lm.loads(text, folder=tmp_path)
+    (tmp_path / "line.csv").write_text("at,rate\n0 s,8\n")
+    scenario = lm.loads(text, "line", folder=tmp_path)
+    assert scenario == pickle.loads(pickle.dumps(scenario)) and scenario.set("seed", 2).seed == 2
+    assert lm.run(scenario, duration="1 s").summary["inputs"]["file"] is None
+
+
 def test_a_missing_file_is_a_scenario_error() -> None:
     with pytest.raises(lm.ScenarioError, match="no such file") as caught:
         lm.load("missing.toml")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,17 @@ def test_polars_pandas_and_duckdb_read_it(run: lm.Run) -> None:
     sql: Any = duckdb.sql
     found = sql("select avg(value) from samples where series = 'goodput_bps'").fetchall()
     assert found[0][0] == pytest.approx(rate)
+
+
+def test_pandas_gets_a_frame_by_name(run: lm.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = run.series.to_pandas()
+    assert isinstance(rows, pandas.DataFrame) and len(rows) == len(run.series)
+    assert rows.equals(pandas.DataFrame.from_arrow(run.series))  # type: ignore[arg-type]
+    monkeypatch.delattr(pandas.DataFrame, "from_arrow")
+    assert run.series.to_pandas()["value"].tolist() == rows["value"].tolist(), "as before pandas 3"
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="to_pandas needs pandas: pip install pandas pyarrow"):
+        run.series.to_pandas()
 
 
 def test_readers_share_the_columns(run: lm.Run) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import os
+import pickle
 import random
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import lastmile as lm
 import polars
@@ -303,6 +306,113 @@ def test_differences_are_between_values_of_the_study(download: lm.Scenario, tmp_
         )
     with pytest.raises(ValueError, match='no run has access.policy = "cakee"'):
         table.paired("download_bps", "access.policy", None, "cakee")
+    with pytest.raises(ValueError, match='a difference between access.up.rate = "1 Mbit/s" and itself'):
+        rates.paired("download_bps", "access.up.rate", "1 Mbit/s", "1000 kbit/s")
+
+
+SENDERS: dict[str, dict[str, object]] = {
+    "CUBIC": {},
+    "BBR": {"traffic.download.tcp.variant": "bbr"},
+    "QUIC": {"traffic.download.transport": "quic"},
+}
+
+
+def test_cases_are_settings_under_names(download: lm.Scenario, tmp_path: Path) -> None:
+    senders = lm.cases(SENDERS)
+    assert (senders.keys, senders.points) == (["case"], [["CUBIC"], ["BBR"], ["QUIC"]])
+    assert senders.cases == {"CUBIC": [], "BBR": ["traffic.download.tcp.variant=bbr"],
+                             "QUIC": ["traffic.download.transport=quic"]}  # fmt: skip
+    table = lm.study(download, senders * {"access.policy": [None, "cake"]}, seeds=2, duration="1 s").run(tmp_path)
+    rows = frame(table).select("case", "access.policy", "seed", "download_bps").to_dicts()
+    assert len(rows) == 3 * 2 * 2
+    for row in rows:
+        scenario = download.set("access.policy", row["access.policy"])
+        for key, value in SENDERS[row["case"]].items():
+            scenario = scenario.set(key, value)
+        single = lm.run(scenario, seed=row["seed"], duration="1 s")
+        assert row["download_bps"] == single.summary["flows"][0]["goodput_bps"], row
+    assert len({row["download_bps"] for row in rows if row["access.policy"] == "none"}) > 1
+    assert len(table.paired("download_bps", "case", "CUBIC", "QUIC")) == 2
+    [axes] = table.plot.means("download_bps").axes
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["CUBIC", "BBR", "QUIC"]
+    copied = pickle.loads(pickle.dumps(senders))
+    assert (copied.points, copied.cases) == (senders.points, senders.cases)
+
+    (tmp_path / "line.toml").write_text(download.text)
+    (tmp_path / "study.toml").write_text(
+        'scenario = "line.toml"\nduration = "1 s"\nseeds = 2\nmeasures = ["drops"]\n[grid]\n'
+        'access.policy = ["none", "cake"]\n[[case]]\nname = "CUBIC"\n'
+        '[[case]]\nname = "BBR"\nset = "traffic.download.tcp.variant=bbr"\n'
+        '[[case]]\nname = "QUIC"\nset = ["traffic.download.transport=quic"]\n'
+    )
+    of_file = lm.study(tmp_path / "study.toml").run(tmp_path / "file")
+    assert frame(of_file).equals(frame(table), null_equal=True)
+    assert of_file.text().split()[:4] == ["case", "access.policy", "seeds", "drops"]
+
+
+def test_wrong_cases_are_named(download: lm.Scenario, tmp_path: Path) -> None:
+    number: Any = {"a": 5}
+    wrong: list[tuple[Callable[[], object], type[Exception], str]] = [
+        (lambda: lm.cases({}), lm.ScenarioError, "case: no values"),
+        (lambda: lm.cases({"a": {}, "b": {}}), lm.ScenarioError, 'the cases "a" and "b" are equal'),
+        (lambda: lm.cases({"a": {"seed": 1}}), lm.ScenarioError, 'case "a": the seed is no key of a study'),
+        (lambda: lm.cases(number), TypeError, "cases: a: a dict of values of keys, and not of type int"),
+        (
+            lambda: lm.cases({"a": {"access.policy": "cake"}}) * {"access.policy": [None]},
+            lm.ScenarioError,
+            'access.policy is a key of the study, and case "a" sets it',
+        ),
+        (
+            lambda: lm.study(download, lm.cases({"a": {"tcp.variant": "cubik"}})),
+            lm.ScenarioError,
+            'case "a".*tcp.variant=cubik|tcp.variant=cubik',
+        ),
+        (
+            lambda: lm.study(download, lm.cases({"a": {"duration": "1 s"}}), duration="2 s"),
+            ValueError,
+            "space and duration set one key, duration",
+        ),
+    ]
+    for make, error, message in wrong:
+        with pytest.raises(error, match=message):
+            make()
+
+
+def test_a_dict_multiplies_as_a_grid() -> None:
+    rates = {"access.up.rate": ["1 Mbit/s", "2 Mbit/s"]}
+    policies = lm.paired({"access.policy": [None, "cake"]})
+    assert (policies * rates).points == (policies * lm.paired(rates)).points
+    assert (rates * policies).points == (lm.paired(rates) * policies).points
+    with pytest.raises(ValueError, match="a: a list of values, and not a text"):
+        policies * {"a": "b"}
+    with pytest.raises(TypeError, match="unsupported operand"):
+        policies * 3  # type: ignore[operator]
+
+
+def test_measures_are_known_before_and_after_the_runs(download: lm.Scenario, tmp_path: Path) -> None:
+    study = lm.study(download, {"access.policy": [None]}, duration="1 s")
+    assert {"download_bps", "ping.p50_s", "goodput_bps", "drops"} <= set(study.measures)
+    for measure in study.measures:
+        lm.study(download, {"access.policy": [None]}, seeds=lm.until(ci=0.1, measure=measure))
+    table = study.run(tmp_path)
+    assert ["access.policy", "seed", *table.measures] == table.columns
+    assert all(len(table.means(measure)) == 1 for measure in table.measures if measure in study.measures)
+
+
+def test_beyond_their_memory_runs_and_studies_raise_memory_error(tmp_path: Path) -> None:
+    """A queue without a limit, whose arrivals exceed its rate."""
+    endless = lm.loads(
+        'duration = "1 h"\n[access]\ndown = { rate = "1 Gbit/s" }\n'
+        'up = { rate = "1 kbit/s", queue = { kind = "fifo", limit = "1000000000 packets" } }\n'
+        '[[traffic]]\nkind = "poisson"\nrate = "50 Mbit/s"\nsize = "28 B"\ndirection = "up"\n'
+    )
+    for simulate in (
+        lambda: lm.run(endless, memory="60 MB"),
+        lambda: lm.compare(endless, vary={"seed": [1, 2]}, memory="60 MB"),
+        lambda: lm.study(endless, {"access.backbone.delay": ["1 ms", "2 ms"]}).run(tmp_path, memory="60 MB"),
+    ):
+        with pytest.raises(MemoryError, match="may take 57.220 MiB; .*packets wait in the queue of link \"up\""):
+            simulate()
 
 
 def test_one_seed_has_no_interval(download: lm.Scenario, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ use crate::overrides::Override;
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 
-const SETTING: Kind = Kind::Matching("=");
+pub(crate) const SETTING: Kind = Kind::Matching("=");
 
 pub(crate) static CASE: Section = Section {
     heading: "`[[case]]`",
@@ -23,22 +23,22 @@ pub(crate) static CASE: Section = Section {
     ],
 };
 
-/// A row of `lastmile compare`.
+/// A row of `lastmile compare`, or a value of the key `case` of a study.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Case {
-    /// The name of the row in the comparison.
+    /// The name of the case.
     pub name: String,
     /// Where the file says so.
     pub place: Place,
-    /// The settings of the row, each in the form of `--set`.
+    /// The settings of the case, each in the form of `--set`.
     pub set: Vec<Override>,
 }
 
 /// The cases of a file, in its order.
-pub(crate) fn read(root: &Table<'_>) -> Vec<Case> {
+pub(crate) fn read(root: &Table<'_>, section: &'static Section) -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
     for table in root.tables("case") {
-        let table = table.open(&CASE);
+        let table = table.open(section);
         let name = table.name("name");
         let set = table.each::<String>("set");
         for (place, wrong) in set.iter().filter(|(_, pair)| !pair.contains('=')) {

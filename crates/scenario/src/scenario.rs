@@ -352,7 +352,7 @@ pub(crate) fn read_root(root: &Table<'_>, file: &str) -> Option<Scenario> {
     if root.has("access") && access.is_none() {
         topology.incomplete();
     }
-    let cases = cases::read(root);
+    let cases = cases::read(root, &cases::CASE);
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     let (duration_or_zero, ipv6) = (duration.unwrap_or(Duration::ZERO), root.get("ipv6").unwrap_or(false));
     let around = Surroundings { topology: &topology, ends, tcp, ipv6, duration: duration_or_zero, folder };

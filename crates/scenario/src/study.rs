@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use lastmile_units::{Duration, Ratio};
 
+use crate::cases::{self, Case, SETTING};
 use crate::diagnostics::{Place, Report, Source};
 use crate::document::Document;
 use crate::kinds::FileKind;
@@ -52,6 +53,7 @@ static STUDY: Section = Section {
         Key::optional("grid", Kind::Table("`[grid]`"), "none", "Every combination of the values of each key."),
         Key::optional("paired", Kind::Table("`[paired]`"), "none", "The n-th value of every key together."),
         Key::optional("latin", Kind::Table("`[latin]`"), "none", "A Latin hypercube over ranges."),
+        Key::optional("case", Kind::Tables("`[[case]]`"), "none", "Settings under names, which are values of `case`."),
     ],
 };
 
@@ -79,6 +81,22 @@ static LATIN: Section = Section {
         Key::required("points", Kind::Count, "Number of points.").at_least("1").at_most("1000000"),
         Key::with_default("seed", Kind::Count, "1", "Seed of the points."),
         Key::required("keys", Kind::Other(AXES, &[]), "The range of each key; no `count`."),
+    ],
+};
+
+static CASE: Section = Section {
+    heading: "`[[case]]`",
+    about: "A value of the key `case`: a name for settings of several keys, such as those of a sender. Tables, figures \
+            and the page have the names.",
+    keys: &[
+        Key::required("name", Kind::Text, "Name of the case, unique."),
+        Key::optional(
+            "set",
+            Kind::Other("`\"key=value\"`, or a list of these", &[SETTING, Kind::Several(&[SETTING])]),
+            "the scenario as it is",
+            "Keys that it sets, in the form of `--set`, such as `\"traffic.download.transport=quic\"`: none that the \
+             study varies.",
+        ),
     ],
 };
 
@@ -130,6 +148,8 @@ pub struct StudyFile {
     pub paired: Vec<Axis>,
     /// A Latin hypercube.
     pub latin: Option<Latin>,
+    /// The values of the key `case`.
+    pub cases: Vec<Case>,
 }
 
 /// The seeds of each point.
@@ -242,6 +262,7 @@ fn study(root: &Table<'_>, file: &str) -> Option<StudyFile> {
             Some(latin) => Some(latin?),
             None => None,
         },
+        cases: cases::read(root, &CASE),
     })
 }
 
@@ -372,7 +393,7 @@ access.policy = [\"none\", \"cake\"]
 ```
 
 Keys of the scenario stand as in `--set`, and have values as in [the scenario file](scenario.md). Points of `[grid]`,
-`[paired]` and `[latin]` are combined: each point of one with each of the others.
+`[paired]`, `[latin]` and `[[case]]` are combined: each point of one with each of the others.
 ";
 
 /// The reference of the study file, as Markdown.
@@ -380,7 +401,7 @@ Keys of the scenario stand as in `--set`, and have values as in [the scenario fi
 pub fn render_reference() -> String {
     let mut text = INTRODUCTION.to_owned();
     text.push('\n');
-    for section in [&STUDY, &UNTIL, &RANGE, &LATIN] {
+    for section in [&STUDY, &UNTIL, &RANGE, &LATIN, &CASE] {
         render_section(&mut text, section, "");
     }
     text.truncate(text.trim_end().len());

@@ -23,6 +23,8 @@ const SAMPLE: u64 = 16;
 #[derive(Debug)]
 pub struct Memory {
     limit: u64,
+    /// Resident memory of the process before the runs, such as that of a notebook's data.
+    before: u64,
     /// The option that grants more, such as `--memory`.
     option: &'static str,
     state: Mutex<State>,
@@ -52,7 +54,7 @@ impl Memory {
     /// A limit without runs, and the option by which a user grants more.
     #[must_use]
     pub fn new(limit: ByteCount, option: &'static str) -> Self {
-        Self { limit: limit.as_u64(), option, state: Mutex::default() }
+        Self { limit: limit.as_u64(), before: resident().unwrap_or(0), option, state: Mutex::default() }
     }
 
     /// No limit.
@@ -124,19 +126,25 @@ impl Memory {
             return Err(Passed);
         }
         let counted = state.runs.values().fold(0_u64, |sum, share| sum.saturating_add(share.bytes));
-        // Memory that is not counted shows in the size of the process.
-        let taken = counted.max(resident().unwrap_or(0));
+        // Memory that is not counted shows in the growth of the process.
+        let grown = resident().unwrap_or(0).saturating_sub(self.before);
+        let taken = counted.max(grown);
         if taken <= self.limit {
             return Ok(());
         }
         let largest = state.runs.values().filter_map(|share| share.most.as_ref()).max_by_key(|(bytes, ..)| *bytes);
         let (part, remedy) = largest.map_or((String::new(), "a shorter duration"), |(bytes, words, remedy)| {
-            (format!("; most of it, {}: {words}", amount(*bytes)), *remedy)
+            let share = if *bytes > taken / 2 { "most of it" } else { "the largest known part" };
+            (format!("; {share}, {}: {words}", amount(*bytes)), *remedy)
         });
+        let holds = if grown > counted {
+            format!("the process has grown by {} since simulations began, and", amount(grown))
+        } else {
+            format!("simulations hold {}, and", amount(counted))
+        };
         let message = format!(
-            "out of memory after {} of simulated time: simulations hold {}, and may take {}{part}",
+            "out of memory after {} of simulated time: {holds} may take {}{part}",
             simulation.now(),
-            amount(taken),
             amount(self.limit)
         );
         state.passed = Some(Error::new(message).hint(format!("{remedy}; or grant more with {}", self.option)));
@@ -159,7 +167,7 @@ impl Memory {
     /// # Errors
     /// The part that took most of the memory.
     pub fn outcome(&self) -> Result<(), Error> {
-        self.state().passed.take().map_or(Ok(()), Err)
+        self.state().passed.clone().map_or(Ok(()), Err)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -7,6 +7,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `space.rs` | points: grids, paired lists, Latin hypercubes, and the values between two ends |
+//! | `cases.rs` | settings of several keys under one name |
 //! | `address.rs`, `identity.rs` | the address of a run; the identity of the engine, which is part of it |
 //! | `store.rs` | the files of runs |
 //! | `measured.rs` | the measures of a run, and their names |
@@ -23,6 +24,7 @@
 //! | `statistics.rs` | means, intervals, paired differences |
 
 pub mod address;
+pub mod cases;
 pub mod check;
 pub mod file;
 pub mod folder;

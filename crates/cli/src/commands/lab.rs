@@ -22,6 +22,7 @@ use lastmile_results::comparison::Comparison;
 use lastmile_results::live_comparison::LiveComparison;
 use lastmile_results::{Run, Summary, json, table, write};
 use lastmile_scenario::{Override, Scenario};
+use lastmile_studies::recording::file;
 use lastmile_studies::variant::file_name;
 use lastmile_studies::{Input, Variant};
 use serde::Serialize;
@@ -29,7 +30,6 @@ use serde::Serialize;
 use super::emulate::two_nodes;
 use super::emulate::what_if::Line;
 use super::live_view::Display;
-use super::run::capture::Captures;
 use super::run::options::{Changes, Files};
 use super::web::{Opened, Web};
 use super::{leftovers, run};
@@ -38,6 +38,7 @@ use crate::folders::Folders;
 use crate::interrupt::Interrupt;
 use crate::printer::Printer;
 
+use self::capture::Packets;
 use self::dashboard::Page;
 use self::watch::Watcher;
 
@@ -203,8 +204,7 @@ fn live(
         let (tap, recorder) = match &arguments.files.out {
             Some(out) if !arguments.files.capture.is_empty() => {
                 let (folder, network) = (folder(arguments, out, &label), plan.network());
-                let captures =
-                    Captures::create(&folder, network, &arguments.files.capture, arguments.files.whole_packets)?;
+                let captures = Packets(arguments.files.captures(&folder, network)?);
                 let (tap, recorder) = lab_capture::record(captures, network.links.len());
                 (Some(tap), Some(recorder))
             }
@@ -227,8 +227,8 @@ fn live(
 }
 
 /// Renames the captures to their final names, and returns the number of packets missing from them.
-fn written(recorder: Recorder<Captures>) -> Result<u64> {
-    let (captures, missed) = recorder.finish();
+fn written(recorder: Recorder<Packets>) -> Result<u64> {
+    let (Packets(captures), missed) = recorder.finish();
     captures.commit()?;
     Ok(missed)
 }
@@ -280,7 +280,7 @@ fn folders(arguments: &Arguments) -> Result<Folders> {
         folders.prepare(&folder, &write::FILES, "--out")?;
         folders.prepare(&folder, &[LIVE], "--out")?;
         for link in &arguments.files.capture {
-            folders.prepare(&folder, &[&run::capture::file(link)], &format!("--capture {link}"))?;
+            folders.prepare(&folder, &[&file(link)], &format!("--capture {link}"))?;
         }
     }
     Ok(folders)

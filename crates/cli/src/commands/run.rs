@@ -2,7 +2,6 @@
 //! them.
 
 mod arguments;
-pub(super) mod capture;
 pub(super) mod options;
 mod simulate;
 
@@ -15,6 +14,7 @@ use lastmile_results::seeds::{Means, Seeded};
 use lastmile_results::{Run, table, write};
 use lastmile_scenario::Scenario;
 use lastmile_studies::parallel::in_parallel;
+use lastmile_studies::recording::file;
 use lastmile_studies::{Input, Job, Variant};
 use serde::Serialize;
 
@@ -131,7 +131,7 @@ pub(super) fn folders(arguments: &Arguments, variants: &[Variant]) -> Result<Fol
         let Some(folder) = variant.directory(out) else { continue };
         folders.prepare(&folder, &write::FILES, &variant.named_by())?;
         for link in &arguments.files.capture {
-            folders.prepare(&folder, &[&capture::file(link)], &format!("--capture {link}"))?;
+            folders.prepare(&folder, &[&file(link)], &format!("--capture {link}"))?;
         }
     }
     Ok(folders)

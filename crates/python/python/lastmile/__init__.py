@@ -30,7 +30,7 @@ from lastmile._lastmile import (
 from lastmile._own import CongestionControl, Discipline
 from lastmile._quantities import Duration, Rate, Size
 from lastmile._runs import analyse, compare, homes, line, lines, load, loads, reproduce, run
-from lastmile._study import Until, latin, linear, log, paired, study, until
+from lastmile._study import Until, cases, latin, linear, log, paired, study, until
 
 __all__ = [
     "Ack",
@@ -57,6 +57,7 @@ __all__ = [
     "Until",
     "__version__",
     "analyse",
+    "cases",
     "compare",
     "homes",
     "latin",

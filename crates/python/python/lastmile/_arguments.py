@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["axes", "floats", "listed", "mapping", "number", "whole", "wrong"]
+__all__ = ["axes", "floats", "listed", "mapping", "number", "paths", "whole", "wrong"]
 
 
 def wrong(name: str, expected: str, value: object) -> TypeError:
@@ -19,6 +20,17 @@ def mapping(name: str, expected: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise wrong(name, f"a dict of {expected}", value)
     return dict(value)
+
+
+def paths(name: str, value: Any) -> list[tuple[str, str]]:
+    """Paths by name, as pairs."""
+    files = mapping(name, "paths by link", value)
+    for link, path in files.items():
+        if not isinstance(link, str):
+            raise wrong(name, 'links are texts such as "up"', link)
+        if not isinstance(path, (str, os.PathLike)):
+            raise wrong(f"{name}: {link}", "a path", path)
+    return [(link, os.fspath(path)) for link, path in files.items()]
 
 
 def listed(name: str, values: object) -> list[Any]:

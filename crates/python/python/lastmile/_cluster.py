@@ -37,7 +37,8 @@ class Task(NamedTuple):
     """Runs, and everything else that a worker needs to know of a study."""
 
     scenario: tuple[str, str | None, str, list[str]]
-    keys: list[str]
+    space: tuple[list[str], list[tuple[str, list[str]]]]
+    """The keys, and the cases with their settings."""
     runs: list[tuple[list[str], int]]
     folder: str
     memory: str
@@ -80,14 +81,15 @@ def carry_out(
             return carry_out(study, folder, own, progress, memory)
     if not all(hasattr(client, method) for method in ("submit", "nthreads", "status")):
         raise TypeError(f"client: a client of Dask or the address of its scheduler, and not {type(client).__name__}")
-    scenario, keys, points = study.parts(), study.space.keys, study.space.points
+    scenario, points = study.parts(), study.space.points
+    space = (study.space.keys, list(study.space.cases.items()))
     pace = Pace()
     before: list[Run] | None = None
     told = 0.0
 
     def task(runs: Sequence[Run]) -> Task:
         rows = [(points[point], seed) for point, seed in runs]
-        return Task(scenario, keys, rows, str(folder), memory, _lastmile.ENGINE)
+        return Task(scenario, space, rows, str(folder), memory, _lastmile.ENGINE)
 
     while True:
         done, of, missing = study.missing(folder)

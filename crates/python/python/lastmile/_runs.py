@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import SupportsIndex
 
 from lastmile import _lastmile
-from lastmile._arguments import axes, mapping, wrong
+from lastmile._arguments import axes, mapping, paths, wrong
 from lastmile._lastmile import Analysis, Comparison, Reproduction, Run, Scenario
 from lastmile._own import Controls, Queues
 from lastmile._progress import Progress, callback
@@ -43,8 +43,10 @@ def load(path: str | os.PathLike[str], /) -> Scenario:
     return _lastmile.load(path)
 
 
-def loads(text: str, /, name: str = "scenario") -> Scenario:
+def loads(text: str, /, name: str = "scenario", *, folder: str | os.PathLike[str] | None = None) -> Scenario:
     """The scenario in a text; messages call it ``name``.
+
+    Files that it names, such as traces and policies, are found from ``folder``, by default the working directory.
 
     >>> import lastmile as lm
     >>> lm.loads('''
@@ -58,7 +60,7 @@ def loads(text: str, /, name: str = "scenario") -> Scenario:
     ... ''')
     <lastmile.Scenario "scenario", 10 s, seed 1>
     """
-    return _lastmile.loads(text, name)
+    return _lastmile.loads(text, name, folder)
 
 
 def line(name: str, /, home: str = "family") -> Scenario:
@@ -100,6 +102,7 @@ def run(
     policy: str | FromFile | None = FromFile.POLICY,
     queues: Queues | None = None,
     congestion: Controls | None = None,
+    capture: Mapping[str, str | os.PathLike[str]] | None = None,
     progress: Progress = None,
     memory: str | Size = "4 GiB",
 ) -> Run:
@@ -122,6 +125,13 @@ def run(
     (7, ['seed=7', 'duration=2 s', 'access.policy=cake'])
     >>> lm.run(line, duration="2 s", policy=None).summary["inputs"]["set"]
     ['duration=2 s', 'access.policy=none']
+
+    ``capture`` writes packets of links as pcapng, each into its file: those that tcpdump would record at the sending
+    end of the link, in both directions, with their headers.
+
+    >>> run = lm.run(line, duration="2 s", capture={"up": "out/up.pcapng"})
+    >>> len(lm.analyse("out/up.pcapng").document["files"][0]["connections"]) > 0
+    True
     """
     return _lastmile.run(
         scenario,
@@ -130,6 +140,7 @@ def run(
         policy=None if isinstance(policy, FromFile) else "none" if policy is None else policy,
         queues=None if queues is None else mapping("queues", "classes by link", queues),
         congestion=None if congestion is None else mapping("congestion", "classes by traffic", congestion),
+        capture=None if capture is None else paths("capture", capture),
         progress=callback(progress),
         memory=memory,
     )

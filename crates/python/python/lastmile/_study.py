@@ -13,7 +13,7 @@ from lastmile._lastmile import Scenario, Space, Study
 from lastmile._quantities import Duration
 from lastmile._runs import ScenarioOrPath
 
-__all__ = ["Until", "latin", "linear", "log", "paired", "study", "until"]
+__all__ = ["Until", "cases", "latin", "linear", "log", "paired", "study", "until"]
 
 Quantity = str | float
 """A number, or a text with a unit."""
@@ -75,6 +75,41 @@ def linear(low: Quantity, high: Quantity, count: SupportsIndex) -> list[str]:
     return _lastmile.steps(str(low), str(high), count, False)
 
 
+def grid(axes: Mapping[str, object]) -> Space:
+    """Every combination of the values of each key."""
+    return _lastmile.grid(lists("space", axes))
+
+
+def cases(cases: Mapping[str, Mapping[str, object]], /) -> Space:
+    """Points of settings under names, which are values of one key, ``case``: those of tables, figures and the page.
+
+    A case sets several keys, or none; another may leave them to the scenario.
+
+    >>> import lastmile as lm
+    >>> senders = lm.cases(
+    ...     {"CUBIC": {}, "BBR": {"tcp.variant": "bbr"}, "QUIC": {"traffic.download.transport": "quic"}}
+    ... )
+    >>> senders * {"access.policy": [None, "cake"]}
+    <lastmile.Space: 6 points of case, access.policy>
+    >>> senders.cases["BBR"]
+    ['tcp.variant=bbr']
+    """
+    named = mapping("cases", "settings by name", cases)
+    for name in named:
+        if not isinstance(name, str):
+            raise wrong("cases", 'names are texts such as "BBR"', name)
+    return _lastmile.cases([(name, _settings(name, case)) for name, case in named.items()])
+
+
+def _settings(name: str, case: object) -> dict[str, object]:
+    """The values of the keys of a case."""
+    settings = mapping(f"cases: {name}", "values of keys", case)
+    for key in settings:
+        if not isinstance(key, str):
+            raise wrong(f"cases: {name}", 'keys are texts such as "access.up.rate"', key)
+    return settings
+
+
 def paired(axes: Mapping[str, object]) -> Space:
     """Points of lists of equal length: the n-th point has the n-th value of each key.
 
@@ -82,9 +117,9 @@ def paired(axes: Mapping[str, object]) -> Space:
     >>> lm.paired({"access.down.rate": ["8 Mbit/s", "50 Mbit/s"], "access.up.rate": ["1 Mbit/s", "10 Mbit/s"]}).points
     [['8 Mbit/s', '1 Mbit/s'], ['50 Mbit/s', '10 Mbit/s']]
 
-    The product of two spaces has each point of one with each of the other.
+    The product of two spaces has each point of one with each of the other; a dict is a grid.
 
-    >>> len(lm.paired({"access.delay": ["2 ms", "20 ms"]}) * lm.paired({"access.policy": [None, "cake", "fifo"]}))
+    >>> len(lm.paired({"access.up.delay": ["2 ms", "20 ms"]}) * {"access.policy": [None, "cake", "fifo"]})
     6
     """
     return _lastmile.paired(lists("axes", axes))
@@ -101,10 +136,10 @@ def latin(
     A range is ``(low, high)``, or ``(low, high, "log")`` for parts of even ratios.
 
     >>> import lastmile as lm
-    >>> ranges = {"access.up.rate": ("128 kbit/s", "2 Mbit/s", "log"), "access.delay": ("2 ms", "40 ms")}
+    >>> ranges = {"access.up.rate": ("128 kbit/s", "2 Mbit/s", "log"), "access.up.delay": ("2 ms", "40 ms")}
     >>> space = lm.latin(20, ranges)
     >>> len(space), space.keys
-    (20, ['access.up.rate', 'access.delay'])
+    (20, ['access.up.rate', 'access.up.delay'])
     """
     rows = []
     for key, ends in mapping("ranges", "ranges of keys", ranges).items():
@@ -136,7 +171,8 @@ def study(
     seeds: SupportsIndex | Until = 1,
     duration: str | Duration | None = None,
 ) -> Study:
-    """A study of a scenario: every combination of the values of each key, or the points of `paired` or `latin`.
+    """A study of a scenario: every combination of the values of each key, or the points of `paired`, `latin` or
+    `cases`.
 
     A path alone is that of a study file, which `lastmile study` takes, too.
 
@@ -160,7 +196,7 @@ def study(
             raise ValueError("a study has a space: values of keys, or the points of `paired` or `latin`")
         return _lastmile.study_file(scenario)
     if not isinstance(space, Space):
-        space = _lastmile.grid(lists("space", space))
+        space = grid(space)
     if isinstance(seeds, Until):
         return _lastmile.study(scenario, space, seeds=seeds.at_most, until=(seeds.measure, seeds.ci), duration=duration)
     return _lastmile.study(scenario, space, seeds=seeds, until=None, duration=duration)

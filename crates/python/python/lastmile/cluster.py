@@ -39,11 +39,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             table = study.run(read.out, client=client, memory=read.memory, progress=progress)
     except KeyboardInterrupt:
         return 130
-    except (ScenarioError, OSError) as wrong:
+    except (ScenarioError, MemoryError, OSError) as wrong:
         text = str(wrong)
         print(text if text.startswith("error:") else f"error: {text}", file=sys.stderr)
         return 2
-    print(table.text(*study.measures), end="")
+    print(table.text(), end="")
     return 0
 
 

@@ -1,7 +1,7 @@
 """Bytes and cells of IP packets on the wire of each encapsulation.
 
-Sizes are numbers, sequences, or arrays: results have the same shape. A size that is none, such as 0 or 1.5, gives
-``nan``.
+Sizes are numbers, sequences, or arrays: results have the same shape. A number that is no size, such as 0, 1.5 or
+70000, is an error, and ``nan`` in a sequence or an array.
 """
 
 from __future__ import annotations
@@ -10,6 +10,10 @@ from typing import Any, NamedTuple
 
 from lastmile import _lastmile
 from lastmile._arrays import Numbers, apply
+
+LARGEST_PACKET = 65_535
+"""Bytes of the largest IP packet."""
+MOST_CELLS = 4_294_967_295
 
 __all__ = ["Preset", "cells", "efficiency", "largest_ip", "on_wire", "presets"]
 
@@ -44,6 +48,19 @@ def presets() -> list[Preset]:
     return [Preset(*row) for row in _lastmile.presets()]
 
 
+def _whole(name: str, value: Any, least: int, most: int) -> Any:
+    """Refuses a number that is none from ``least`` to ``most``; sequences and arrays pass."""
+    if not hasattr(value, "__len__") and hasattr(value, "__float__"):
+        number = float(value)
+        if not (least <= number <= most and number.is_integer()):
+            raise ValueError(f"{name}: {value} is no whole number from {least} to {most}")
+    return value
+
+
+def _packet(size: Numbers) -> Any:
+    return _whole("size", size, 1, LARGEST_PACKET)
+
+
 def on_wire(size: Numbers, link: str) -> Any:
     """Bytes on the wire of IP packets of ``size`` bytes.
 
@@ -55,7 +72,7 @@ def on_wire(size: Numbers, link: str) -> Any:
     >>> linklayer.on_wire([40, 1500], "bridged-vcmux")
     array('d', [106.0, 1696.0])
     """
-    return apply(lambda a, out: _lastmile.on_wire(link, *a, *out), size=size)
+    return apply(lambda a, out: _lastmile.on_wire(link, *a, *out), size=_packet(size))
 
 
 def cells(size: Numbers, link: str) -> Any:
@@ -65,7 +82,7 @@ def cells(size: Numbers, link: str) -> Any:
     >>> linklayer.cells([40, 1500], "bridged-vcmux")
     array('d', [2.0, 32.0])
     """
-    return apply(lambda a, out: _lastmile.cells(link, *a, *out), size=size)
+    return apply(lambda a, out: _lastmile.cells(link, *a, *out), size=_packet(size))
 
 
 def largest_ip(count: Numbers, link: str) -> Any:
@@ -75,7 +92,7 @@ def largest_ip(count: Numbers, link: str) -> Any:
     >>> linklayer.largest_ip([1, 2, 32], "bridged-vcmux")
     array('d', [24.0, 72.0, 1512.0])
     """
-    return apply(lambda a, out: _lastmile.largest_ip(link, *a, *out), count=count)
+    return apply(lambda a, out: _lastmile.largest_ip(link, *a, *out), count=_whole("count", count, 0, MOST_CELLS))
 
 
 def efficiency(size: Numbers, link: str) -> Any:
@@ -85,4 +102,4 @@ def efficiency(size: Numbers, link: str) -> Any:
     >>> round(linklayer.efficiency(1500, "bridged-vcmux"), 3)
     0.884
     """
-    return apply(lambda a, out: _lastmile.efficiency(link, *a, *out), size=size)
+    return apply(lambda a, out: _lastmile.efficiency(link, *a, *out), size=_packet(size))

@@ -95,7 +95,7 @@ class Mean(NamedTuple):
     mean: float
     """Mean of the samples."""
     ci95: float
-    """Half the width of its 95 % confidence interval, by Student's t; ``nan`` for one sample."""
+    """Half the width of its 95 % confidence interval, by Student's t; ``nan`` for one sample, where JSON has null."""
 
 
 def _bps(name: str, rate: Rates) -> Any:

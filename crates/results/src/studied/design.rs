@@ -37,9 +37,18 @@ impl Design {
             let mut before = keys.iter().take_while(|other| other != key).chain([across]);
             is_factor(**key, *across, points) && before.all(|other| !is_tied(**key, *other, points))
         };
-        let (factors, rest): (Vec<usize>, Vec<usize>) =
+        let (mut factors, mut rest): (Vec<usize>, Vec<usize>) =
             keys.iter().filter(|key| *key != across).partition(|key| is_free(key));
         let few = |key: &&usize| study.keys[**key].values.len() <= MOST_LINES;
+        // Words before numbers; of numbers those with few values.
+        let (mut candidates, words): (Vec<usize>, Vec<usize>) = rest.iter().partition(|key| has_numbers(**key));
+        candidates.retain(|key| few(&key));
+        candidates.splice(0..0, words);
+        while let Some(hidden) = hidden(*across, &factors, &candidates, points) {
+            factors.push(hidden);
+            rest.retain(|key| *key != hidden);
+        }
+        factors.sort_unstable();
         let lines = factors.iter().find(few).copied();
         let figures = factors.iter().copied().filter(|key| Some(*key) != lines).collect();
         Some(Self { across: *across, lines, figures, is_scattered: !rest.is_empty() })
@@ -62,6 +71,14 @@ pub(super) fn combinations(keys: &[usize], points: &[Point<'_>]) -> Vec<Vec<usiz
 pub(super) fn at<'a, 's>(keys: &[usize], values: &[usize], points: &'a [Point<'s>]) -> Vec<&'a Point<'s>> {
     let is_here = |point: &&Point<'_>| keys.iter().zip(values).all(|(key, value)| point.values[*key] == *value);
     points.iter().filter(is_here).collect()
+}
+
+/// The first candidate that distinguishes points with equal values of the axis and the factors.
+fn hidden(across: usize, factors: &[usize], candidates: &[usize], points: &[Point<'_>]) -> Option<usize> {
+    let shown = [&[across], factors].concat();
+    let drawn = combinations(&shown, points).len();
+    let is_hidden = |key: &&usize| combinations(&[shown.as_slice(), &[**key]].concat(), points).len() > drawn;
+    candidates.iter().find(is_hidden).copied()
 }
 
 /// True if every value of `key` occurs with two values of `across`.

@@ -100,6 +100,37 @@ fn numbers_are_the_axis_and_of_keys_that_vary_together_one_stands_for_all() {
     assert!(design.figures.is_empty());
 }
 
+/// CUBIC, BBR and QUIC, whose transport and variant are paired: no two points of a figure have one place and one
+/// colour. Paired numbers likewise; points of a Latin hypercube have places of their own.
+#[test]
+fn points_never_look_alike() {
+    let value = |text: &str| Value { text: text.to_owned(), number: text.parse().ok() };
+    let key = |name: &str, values: &[&str]| Key {
+        name: name.to_owned(),
+        values: values.iter().map(|text| value(text)).collect(),
+        units: format::NUMBERS,
+    };
+    let design = |keys: Vec<Key>, points: &[&[usize]]| {
+        let run = |point: &&[usize]| Run { point: point.to_vec(), seed: 1, values: vec![Some(1.0), None] };
+        let study = Study { keys, runs: points.iter().map(run).collect(), ..study() };
+        let design = Design::of(&study, &study.points()).unwrap();
+        (design.across, design.lines, design.figures, design.is_scattered)
+    };
+    let (transport, variant) = (key("transport", &["tcp", "quic"]), key("variant", &["cubic", "bbr"]));
+    let senders: [&[usize]; 3] = [&[0, 0], &[0, 1], &[1, 0]];
+    assert_eq!(design(vec![transport.clone(), variant.clone()], &senders), (0, Some(1), vec![], false));
+    let with_policies: Vec<Vec<usize>> =
+        senders.iter().flat_map(|sender| (0..2).map(|policy| [*sender, &[policy]].concat())).collect();
+    let with_policies: Vec<&[usize]> = with_policies.iter().map(Vec::as_slice).collect();
+    let policies = key("policy", &["none", "cake"]);
+    assert_eq!(design(vec![transport, variant, policies], &with_policies), (0, Some(1), vec![2], false));
+
+    let (up, down) = (key("up", &["1", "2"]), key("down", &["10", "20"]));
+    assert_eq!(design(vec![up, down], &senders), (0, Some(1), vec![], false));
+    let (up, down) = (key("up", &["1", "2", "3"]), key("down", &["10", "20"]));
+    assert_eq!(design(vec![up, down], &[&[0, 0], &[1, 1], &[2, 0]]), (0, None, vec![], true));
+}
+
 /// A hundred thousand runs: a row is a point, and the page stays small.
 #[test]
 fn a_large_study_is_told_by_points_and_says_what_is_left_out() {

@@ -7,6 +7,7 @@ use lastmile_scenario::file::{self, Reading};
 use lastmile_scenario::study::{Axis, Ends, Latin, Seeding, Values};
 use lastmile_scenario::{Override, Report, Scenario, StudyFile};
 
+use super::cases::{CASE, Cases};
 use super::measured::may_be;
 use super::plan::{Places, Seeds, Study, Until};
 use super::space::{Range, Space, twice};
@@ -118,6 +119,10 @@ fn space(file: &StudyFile) -> Result<(Space, Places), Report> {
     let mut all = Space::grid(Vec::new()).expect("no axes are one point");
     let mut spaces = Vec::new();
     let mut report = Report::default();
+    if let Some(first) = file.cases.first() {
+        let cases = Cases::new(file.cases.iter().map(|case| (case.name.clone(), case.set.clone())).collect());
+        spaces.push(cases.and_then(Space::of_cases).map_err(|wrong| at(&first.place, CASE, &wrong)));
+    }
     for (axes, is_grid) in [(&file.grid, true), (&file.paired, false)] {
         let Some(first) = axes.first() else { continue };
         let values = |axis: &Axis| {

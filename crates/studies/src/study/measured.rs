@@ -37,20 +37,26 @@ pub(super) fn of(run: &Run) -> Measures {
     measures
 }
 
+/// Measures that are known before any run. A name that ends with a dot stands for any below it.
+static KNOWN: LazyLock<BTreeSet<String>> = LazyLock::new(known);
+
+/// The names of the measures that are known before any run.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    KNOWN.iter().map(String::as_str).filter(|name| !name.ends_with('.'))
+}
+
 /// An error if no run of any scenario has a measure of this name.
 ///
 /// # Errors
 /// The name is unknown.
 pub fn may_be(name: &str) -> Result<(), Error> {
-    static KNOWN: LazyLock<BTreeSet<String>> = LazyLock::new(known);
     let is_of_a_phase = name.contains(": ");
     // The keys below an open one are the reasons of drops.
     let is_open = || KNOWN.iter().any(|open| open.ends_with('.') && name.starts_with(open.as_str()));
     if KNOWN.contains(name) || is_of_a_phase || is_open() {
         return Ok(());
     }
-    let names = KNOWN.iter().map(String::as_str).filter(|name| !name.ends_with('.'));
-    Err(unknown(format_args!("no run has a measure {name:?}"), name, names))
+    Err(unknown(format_args!("no run has a measure {name:?}"), name, names()))
 }
 
 /// An error unless a run has the measure `name`.

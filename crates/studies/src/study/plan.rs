@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use lastmile_scenario::{Override, Place, Report, Scenario};
 
+use super::cases::CASE;
 use super::measured::{is_in, may_be};
 pub use super::seeds::{Seeds, Until};
 use super::single_run::{Came, Stopped, one};
@@ -124,12 +125,15 @@ impl Study<'_> {
     #[must_use]
     pub fn variant(&self, point: &Point, seed: u64) -> Variant {
         let set = |(key, value): (&String, &String)| {
+            if let Some(case) = self.space.cases.of(value).filter(|_| key == CASE) {
+                return case.to_vec();
+            }
             let pair = format!("{key}={value}");
             // Most studies have no file, and need no copies for the search.
             let place = if self.places.is_empty() { None } else { self.places.get(&(key.clone(), value.clone())) };
-            place.map_or_else(|| Override::set(&pair), |place| Override::at(place.clone(), pair.clone()))
+            vec![place.map_or_else(|| Override::set(&pair), |place| Override::at(place.clone(), pair.clone()))]
         };
-        let own: Vec<Override> = self.space.keys.iter().zip(point).map(set).collect();
+        let own: Vec<Override> = self.space.keys.iter().zip(point).flat_map(set).collect();
         let own = own.into_iter().chain([Override::set(&format!("seed={seed}"))]).collect();
         Variant::new("", self.common, own)
     }

@@ -10,6 +10,7 @@ use lastmile_units::{BitRate, ByteCount, Duration, Ratio};
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_pcg::Pcg64Mcg;
 
+use super::cases::{CASE, Cases};
 use crate::error::Error;
 
 /// The most points of a study.
@@ -29,9 +30,20 @@ pub struct Space {
     pub keys: Vec<String>,
     /// The points, each with a value for every key.
     pub points: Vec<Point>,
+    /// The settings of the values of the key `case`; empty without it.
+    pub cases: Cases,
 }
 
 impl Space {
+    /// A point for each case.
+    ///
+    /// # Errors
+    /// No cases.
+    pub fn of_cases(cases: Cases) -> Result<Self, Error> {
+        let names: Vec<String> = cases.all().iter().map(|(name, _)| name.clone()).collect();
+        Ok(Self { cases, ..Self::paired(vec![(CASE.to_owned(), names)])? })
+    }
+
     /// Every combination of the values of each key; those of the last change fastest.
     ///
     /// # Errors
@@ -41,7 +53,7 @@ impl Space {
         if count > MOST_POINTS {
             return Err(Error::new(format_args!("{count} points; a study has at most {MOST_POINTS}")));
         }
-        let mut space = Self { keys: Vec::new(), points: vec![Point::new()] };
+        let mut space = Self { points: vec![Point::new()], ..Self::default() };
         for (key, values) in axes {
             if let Some((_, error)) = twice(&key, &values) {
                 return Err(error);
@@ -62,7 +74,7 @@ impl Space {
     /// A key twice, lists of different lengths, or two equal points.
     pub fn paired(axes: Vec<(String, Vec<String>)>) -> Result<Self, Error> {
         let length = axes.first().map_or(0, |(_, values)| values.len());
-        let mut space = Self { keys: Vec::new(), points: vec![Point::new(); length] };
+        let mut space = Self { points: vec![Point::new(); length], ..Self::default() };
         for (key, values) in axes {
             if values.len() != length {
                 let message = format!("{key}: {} values, where the first list has {length}", values.len());
@@ -120,7 +132,7 @@ impl Space {
     /// Each point of this space with each of the other, whose keys change fastest.
     ///
     /// # Errors
-    /// A key of both, or too many points.
+    /// A key of both, a key that a case of the other sets, or too many points.
     pub fn times(self, other: &Self) -> Result<Self, Error> {
         let count = self.points.len().saturating_mul(other.points.len());
         if count > MOST_POINTS {
@@ -128,7 +140,15 @@ impl Space {
         }
         let with =
             |point: &Point| other.points.iter().map(|more| [point.as_slice(), more].concat()).collect::<Vec<_>>();
-        let mut space = Self { points: self.points.iter().flat_map(with).collect(), keys: self.keys };
+        let cases = if self.cases == Cases::default() { &other.cases } else { &self.cases };
+        for key in self.keys.iter().chain(&other.keys) {
+            if let Some(case) = cases.setting(key) {
+                let error = Error::new(format_args!("{key} is a key of the study, and case {case:?} sets it"));
+                return Err(error.hint("one of them"));
+            }
+        }
+        let points = self.points.iter().flat_map(with).collect();
+        let mut space = Self { points, keys: self.keys, cases: cases.clone() };
         for key in &other.keys {
             space.add_key(key.clone(), other.points.len())?;
         }
@@ -149,7 +169,7 @@ impl Space {
                 points.push(point.clone());
             }
         }
-        Self { keys: self.keys.clone(), points }
+        Self { keys: self.keys.clone(), points, cases: self.cases.clone() }
     }
 
     fn add_key(&mut self, key: String, values: usize) -> Result<(), Error> {
@@ -379,6 +399,32 @@ mod tests {
         assert_eq!(product.keys, ["a", "b", "c"]);
         assert_eq!(product.points, [["1", "x", "p"], ["1", "x", "q"], ["2", "y", "p"], ["2", "y", "q"]]);
         assert!(pairs.clone().times(&pairs).is_err());
+    }
+
+    #[test]
+    fn cases_are_values_of_one_key() {
+        let case = |name: &str, set: &[&str]| (name.to_owned(), set.iter().map(|one| (*one).into()).collect());
+        let space = |cases: Vec<_>| Cases::new(cases).and_then(Space::of_cases);
+        let (cubic, bbr) = (case("CUBIC", &[]), case("BBR", &["tcp.variant=bbr", "tcp.pacing=true"]));
+        let cases = space(vec![cubic.clone(), bbr.clone()]).unwrap();
+        let policies = Space::grid(vec![axis("access.policy", &["none", "cake"])]).unwrap();
+        let product = policies.clone().times(&cases).unwrap();
+        assert_eq!(product.keys, ["access.policy", "case"]);
+        assert_eq!(product.points[..2], [["none", "CUBIC"], ["none", "BBR"]]);
+        assert_eq!(product.cases.of("BBR").map(<[_]>::len), Some(2));
+        assert_eq!(cases.clone().times(&policies).unwrap().cases, product.cases);
+
+        let refused = |space: Result<Space, Error>| space.unwrap_err().to_string();
+        assert_eq!(refused(space(Vec::new())), "error: case: no values");
+        assert_eq!(refused(space(vec![cubic.clone(), cubic.clone()])), "error: two cases are called \"CUBIC\"");
+        assert!(
+            refused(space(vec![cubic, case("a", &[])])).starts_with("error: the cases \"CUBIC\" and \"a\" are equal")
+        );
+        assert!(refused(space(vec![case("a", &["seed=1"])])).contains("case \"a\": the seed is no key"));
+        for key in ["tcp.variant", "tcp"] {
+            let wrong = refused(Space::grid(vec![axis(key, &["x"])]).unwrap().times(&cases));
+            assert!(wrong.contains(&format!("{key} is a key of the study, and case \"BBR\" sets it")), "{wrong}");
+        }
     }
 
     /// Nine values from 128 kbit/s to 2 Mbit/s: each is the eighth root of 15.625 times the previous one, 1.4101.

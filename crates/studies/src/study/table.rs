@@ -163,22 +163,52 @@ impl Table {
         Ok(points.into_iter().filter_map(estimate).collect())
     }
 
+    /// The position of a key among the keys, and its value of each row.
+    fn key(&self, key: &str) -> Result<(usize, &[String]), Error> {
+        let words = self.columns.iter().filter_map(|(name, column)| match column {
+            Column::Words(values) => Some((name, values)),
+            _ => None,
+        });
+        let found = words.enumerate().find(|(_, (name, _))| *name == key);
+        found.map(|(at, (_, values))| (at, values.as_slice())).ok_or_else(|| {
+            let error = Error::new(format_args!("the study does not vary {key:?}"));
+            error.hint(format!("it varies {}", self.keys().join(", ")))
+        })
+    }
+
+    /// The rows with a value of a key, which may be written in another unit than in the table.
+    ///
+    /// # Errors
+    /// The study does not vary the key, or no run has the value.
+    pub fn at(&self, key: &str, value: &str) -> Result<Self, Error> {
+        let (_, values) = self.key(key)?;
+        let value = written(key, values, value)?;
+        fn kept<T: Clone>(rows: &[T], values: &[String], value: &str) -> Vec<T> {
+            rows.iter().zip(values).filter(|(_, of)| *of == value).map(|(row, _)| row.clone()).collect()
+        }
+        let column = |column: &Column| match column {
+            Column::Words(words) => Column::Words(kept(words, values, value)),
+            Column::Seeds(seeds) => Column::Seeds(kept(seeds, values, value)),
+            Column::Numbers(numbers) => Column::Numbers(kept(numbers, values, value)),
+        };
+        Ok(Self { columns: self.columns.iter().map(|(name, of)| (name.clone(), column(of))).collect() })
+    }
+
     /// The difference of a measure between two values of a key, `other - one`, over equal seeds. One for each
     /// combination of the other keys. The values may be written in other units than in the table.
     ///
     /// # Errors
-    /// No run has the measure, or the study does not vary the key.
+    /// No run has the measure, the study does not vary the key, or the values are equal.
     pub fn paired(
         &self,
         measure: &str,
         (key, mut one, mut other): (&str, &str, &str),
     ) -> Result<Vec<(Vec<String>, Estimate)>, Error> {
-        let Some(at) = self.keys().iter().position(|known| *known == key) else {
-            let error = Error::new(format_args!("the study does not vary {key:?}"));
-            return Err(error.hint(format!("it varies {}", self.keys().join(", "))));
-        };
-        if let Some((_, Column::Words(values))) = self.columns.iter().find(|(name, _)| name == key) {
-            (one, other) = (written(key, values, one)?, written(key, values, other)?);
+        let (at, values) = self.key(key)?;
+        (one, other) = (written(key, values, one)?, written(key, values, other)?);
+        if one == other {
+            let error = Error::new(format_args!("a difference between {key} = {one:?} and itself"));
+            return Err(error.hint("two values of the key"));
         }
         type Pair = (BTreeMap<u64, f64>, BTreeMap<u64, f64>);
         let mut pairs: Vec<(Vec<&str>, Pair)> = Vec::new();
@@ -339,10 +369,15 @@ mod tests {
         assert!(means[0].1.ci95.unwrap() > 0.1);
         let unknown = table.estimates("goodput").unwrap_err().to_string();
         assert!(unknown.contains("goodput_bps"), "{unknown}");
+        let itself = table.paired("goodput_bps", ("rate", "1.0", "1")).unwrap_err().to_string();
+        assert_eq!(itself, "error: a difference between rate = \"1\" and itself\nhint: two values of the key");
         assert!(table.paired("goodput_bps", ("delay", "a", "b")).unwrap_err().to_string().contains("rate, policy"));
         let other_notation = table.paired("goodput_bps", ("rate", "1.0", "2.00")).unwrap();
         assert_eq!(other_notation, table.paired("goodput_bps", ("rate", "1", "2")).unwrap());
         assert_eq!(other_notation.len(), 2);
+        let fast = table.at("rate", "2.0").unwrap();
+        assert_eq!((fast.rows(), &fast.estimates("goodput_bps").unwrap()[..]), (4, &means[2..]));
+        assert!(table.at("rate", "3").is_err() && table.at("seed", "1").is_err());
         let unknown = table.paired("goodput_bps", ("policy", "none", "cakee")).unwrap_err().to_string();
         assert!(unknown.contains("no run has policy = \"cakee\"") && unknown.contains("cake, none"), "{unknown}");
     }

@@ -2,16 +2,18 @@
 
 use lastmile_lab::capture::PacketSink;
 use lastmile_model::Passage;
+use lastmile_studies::recording::Captures;
 use lastmile_units::Instant;
 
-use super::super::run::capture::Captures;
+/// The files of captures.
+pub(super) struct Packets(pub(super) Captures);
 
-impl PacketSink for Captures {
+impl PacketSink for Packets {
     fn wants(&self, hop: usize, passage: Passage) -> bool {
-        self.sees(hop, passage)
+        self.0.sees(hop, passage)
     }
 
     fn write(&mut self, at: Instant, hop: usize, passage: Passage, bytes: &[u8]) {
-        self.write_bytes(at, hop, passage, bytes);
+        self.0.write_bytes(at, hop, passage, bytes);
     }
 }

@@ -1,12 +1,15 @@
 //! Options of several commands that run a scenario.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use lastmile_model::Network;
 use lastmile_scenario::Override;
+use lastmile_studies::recording::{Captures, file};
+use lastmile_studies::variant::{common, policy_override};
 use lastmile_units::Duration;
 
-use lastmile_studies::variant::{common, policy_override};
+use crate::failure::Result;
 
 /// Changes of the file's settings.
 #[derive(Args, Clone, Default)]
@@ -46,4 +49,13 @@ pub(in crate::commands) struct Files {
     /// Keep whole packets in captures, not only their headers
     #[arg(long, requires = "capture")]
     pub(in crate::commands) whole_packets: bool,
+}
+
+impl Files {
+    /// Begins the captures of a run in `directory`.
+    pub(in crate::commands) fn captures(&self, directory: &Path, network: &Network) -> Result<Captures> {
+        let path = |link: &String| (link.clone(), directory.join(file(link)));
+        let files: Vec<(String, PathBuf)> = self.capture.iter().map(path).collect();
+        Ok(Captures::create(network, &files, self.whole_packets, "--capture")?)
+    }
 }

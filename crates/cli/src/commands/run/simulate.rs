@@ -5,6 +5,7 @@ use std::path::Path;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use lastmile_results::Run;
 use lastmile_studies::memory::Memory;
+use lastmile_studies::recording::Captures;
 use lastmile_studies::run::{Early, Job, STEPS, Watch, simulate as run};
 use lastmile_studies::{Finished, Variant};
 
@@ -12,7 +13,6 @@ use crate::failure::{Exit, Failure, Result};
 use crate::interrupt::Interrupt;
 
 use super::arguments::Arguments;
-use super::capture::Captures;
 
 /// State that the runs of a command share.
 pub(super) struct Shared<'a> {
@@ -60,7 +60,7 @@ impl Watch for Attendant<'_> {
         if let Some(exit) = self.interrupt.requested() {
             return Err(Stop::Signal(exit));
         }
-        self.captures.map_or(Ok(()), Captures::check).map_err(Stop::Failed)
+        self.captures.map_or(Ok(()), Captures::check).map_err(|error| Stop::Failed(error.into()))
     }
 
     fn progress(&mut self, step: u64) -> std::result::Result<(), Stop> {
@@ -79,9 +79,7 @@ pub(super) fn simulate(
 ) -> Result<std::result::Result<Done, Option<Exit>>> {
     let files = &arguments.files;
     let captures = match directory {
-        Some(directory) if !files.capture.is_empty() => {
-            Some(Captures::create(directory, job.scenario.network_ref(), &files.capture, files.whole_packets)?)
-        }
+        Some(directory) if !files.capture.is_empty() => Some(files.captures(directory, job.scenario.network_ref())?),
         _ => None,
     };
     let sink = captures.as_ref().map(Captures::sink);

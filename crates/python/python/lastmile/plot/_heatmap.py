@@ -29,7 +29,9 @@ def words(path: str, unit: str) -> str:
     return f"{text}, {unit}" if unit else text
 
 
-def heatmap(path: str, keys: tuple[str, str], means: Mapping[tuple[str, str], float], axes: Axes | None) -> Figure:
+def heatmap(
+    path: str, keys: tuple[str, str], means: Mapping[tuple[str, str], float], axes: Axes | None, title: str = ""
+) -> Figure:
     """The means by the values of two keys: numbers grow upwards and to the right, words are in order of appearance."""
     ys, xs = (in_order([point[number] for point in means]) for number in (0, 1))
     factor, name = unit_of(path, list(means.values()))
@@ -47,6 +49,8 @@ def heatmap(path: str, keys: tuple[str, str], means: Mapping[tuple[str, str], fl
     axes.set_xticks(range(len(xs)), xs, rotation=30 if is_wide else 0, ha="right" if is_wide else "center")
     axes.set_yticks(range(len(ys)), ys)
     axes.set(xlabel=keys[1], ylabel=keys[0])
+    if title:
+        axes.set_title(title)
     if Places(keys[0], ys).has_order:
         axes.invert_yaxis()
     axes.grid(visible=False)

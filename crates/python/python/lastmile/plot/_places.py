@@ -29,6 +29,8 @@ APART = 0.06
 """The distance between lines at one word."""
 FEWEST_NUMBERS = 3
 """The fewest numbers of an axis that comes before words."""
+MOST_LINES = 16
+"""The most numbers with a line for each, where points alone would hide a key."""
 
 
 def _numbers(values: Sequence[str]) -> tuple[str, list[float]] | None:
@@ -126,7 +128,9 @@ class Design:
                 _is_tied(columns[key], columns[one]) for one in before
             ):
                 factors.append(key)
-        self.factors = factors
+        while hidden := _hidden([self.x, *factors], [key for key in others if key not in factors], columns):
+            factors.append(hidden)
+        self.factors = [key for key in others if key in factors]
         """Keys with lines."""
         self.is_scattered = len(factors) < len(others)
         """True if further keys vary with these, as in a Latin hypercube: points are not joined."""
@@ -141,6 +145,17 @@ def _axis(varied: Sequence[str], columns: Mapping[str, Sequence[str]]) -> str | 
         if len(values) >= FEWEST_NUMBERS and _numbers(values) is not None:
             return key
     return varied[0]
+
+
+def _hidden(shown: Sequence[str], rest: Sequence[str], columns: Mapping[str, Sequence[str]]) -> str | None:
+    """The first key of the rest that distinguishes points with equal values of the shown keys: words before numbers."""
+    drawn = list(zip(*(columns[key] for key in shown)))
+    has_numbers = {key: _numbers(list(dict.fromkeys(columns[key]))) is not None for key in rest}
+    for key in sorted(rest, key=has_numbers.__getitem__):
+        is_short = not has_numbers[key] or len(set(columns[key])) <= MOST_LINES
+        if is_short and len(set(zip(drawn, columns[key]))) > len(set(drawn)):
+            return key
+    return None
 
 
 def _is_factor(values: Sequence[str], across: Sequence[str]) -> bool:

@@ -12,11 +12,13 @@ from lastmile._arguments import wrong
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-__all__ = ["Picture", "axes_of", "chosen", "legend", "styled", "unit"]
+__all__ = ["COLOURS", "MARKERS", "Picture", "axes_of", "chosen", "legend", "styled", "unit"]
 
 COLOURS = ["#1b9e77", "#d95f02", "#7570b3", "#e7298a", "#66a61e", "#b8860b", "#a6761d", "#666666"]
 """Dark2 of ColorBrewer, with a darker yellow: the colours of the report."""
 DASHES: list[Any] = ["-", (0, (7, 3)), (0, (3, 3)), (0, (10, 3, 2, 3)), (0, (1, 2))]
+MARKERS = "os^Dv"
+"""Shapes of points: a colour that repeats has the next one."""
 MOST_NAMED = 12
 """Lines that a legend names."""
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from lastmile._arguments import mapping
 from lastmile.plot._heatmap import heatmap, unit_of, words
 from lastmile.plot._places import Design, Places, in_order
-from lastmile.plot._style import axes_of, legend, styled
+from lastmile.plot._style import COLOURS, MARKERS, axes_of, legend, styled
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -14,6 +16,9 @@ if TYPE_CHECKING:
     from lastmile._lastmile import Table
 
 __all__ = ["TablePlots"]
+
+_Mean = tuple[list[str], float, float, int]
+"""Values of keys, the mean, half its interval, the seeds."""
 
 
 class TablePlots:
@@ -27,11 +32,29 @@ class TablePlots:
     def __init__(self, table: Table) -> None:
         self._table = table
 
-    @styled
-    def heatmap(self, measure: str, *, x: str | None = None, y: str | None = None, axes: Axes | None = None) -> Figure:
-        """The mean of a measure over the two keys of the study; by default the second is ``x``.
+    def _means(self, measure: str, where: Mapping[str, object] | None) -> tuple[list[str], list[_Mean], str]:
+        """The keys that vary, the means by their values, and the values of the others in words."""
+        fixed = {} if where is None else mapping("where", "values of keys", where)
+        keys, rows = self._table.keys, self._table.means(measure, where=fixed)
+        at = [number for number, key in enumerate(keys) if key not in fixed]
+        title = ", ".join(f"{key} {value}" for key, value in zip(keys, rows[0][0] if rows else []) if key in fixed)
+        means = [([point[number] for number in at], mean, ci95, seeds) for point, mean, ci95, seeds in rows]
+        return [keys[number] for number in at], means, title
 
-        Numbers are in their order, words in that of the study.
+    @styled
+    def heatmap(
+        self,
+        measure: str,
+        *,
+        x: str | None = None,
+        y: str | None = None,
+        where: Mapping[str, object] | None = None,
+        axes: Axes | None = None,
+    ) -> Figure:
+        """The mean of a measure over two keys of the study; by default the second is ``x``.
+
+        ``where`` has a value of each further key: the map is of the points with these. Numbers are in their order,
+        words in that of the study.
 
         >>> import lastmile as lm
         >>> line = lm.line("adsl2plus-12-1", home="single")
@@ -40,25 +63,34 @@ class TablePlots:
         >>> table.plot.heatmap("download_bps").axes[0].get_ylabel()
         'access.up.rate'
         """
-        keys = self._table.keys
+        keys, rows, title = self._means(measure, where)
         if len(keys) != 2:
-            raise ValueError(f"a heat map is of two keys, and the study varies {', '.join(keys)}")
+            more = ": where={key: value} fixes others" if len(keys) > 2 else ""
+            raise ValueError(f"a heat map is of two keys, and the study varies {', '.join(keys)}{more}")
         y = y or (keys[1] if x == keys[0] else keys[0])
         x = x or (keys[0] if y == keys[1] else keys[1])
         if {x, y} != set(keys):
             raise ValueError(f"x and y: the two keys of the study are {keys[0]} and {keys[1]}")
         row, column = keys.index(y), keys.index(x)
-        means = {(point[row], point[column]): mean for point, mean, _, _ in self._table.means(measure)}
-        return heatmap(measure, (y, x), means, axes)
+        means = {(point[row], point[column]): mean for point, mean, _, _ in rows}
+        return heatmap(measure, (y, x), means, axes, title)
 
     @styled
-    def means(self, measure: str, *, x: str | None = None, axes: Axes | None = None) -> Figure:
+    def means(
+        self,
+        measure: str,
+        *,
+        x: str | None = None,
+        where: Mapping[str, object] | None = None,
+        axes: Axes | None = None,
+    ) -> Figure:
         """Means of a measure with their 95 % intervals over one key, a line for each value of the others.
 
         Numbers have their place by size, or by ratio on a logarithmic axis where their ratios are even; words are at
-        even distances, and no line joins them. Keys that vary from point to point, as in a Latin hypercube, have no
-        lines, and the points are not joined. By default ``x`` is the axis of the page of the study: the first key, or
-        the first with three numbers if that has words.
+        even distances, and no line joins them. Numbers that vary from point to point, as in a Latin hypercube, have no
+        lines, and the points are not joined; a key has lines wherever two points would else look alike. By default
+        ``x`` is the axis of the page of the study: the first key, or the first with three numbers if that has words.
+        ``where`` has values of keys: the points with these alone.
 
         >>> import lastmile as lm
         >>> line = lm.line("adsl2plus-12-1", home="single")
@@ -68,7 +100,7 @@ class TablePlots:
         >>> axes.get_xlabel(), axes.get_legend().get_title().get_text()
         ('access.up.rate, Mbit/s', 'access.policy')
         """
-        keys, rows = self._table.keys, self._table.means(measure)
+        keys, rows, title = self._means(measure, where)
         if not keys:
             raise ValueError("x: the study varies no key")
         if x is not None and x not in keys:
@@ -93,12 +125,14 @@ class TablePlots:
                 yerr=[interval / factor for _, _, interval in placed],
                 label=label,
                 capsize=2.5,
-                marker="o",
+                marker=MARKERS[number // len(COLOURS) % len(MARKERS)],
                 markersize=3.5,
                 **looks,
             )
         places.draw(axes)
         axes.set_ylabel(words(measure, name))
         axes.set_ylim(bottom=0)
+        if title:
+            axes.set_title(title)
         legend(axes, ", ".join(design.factors))
         return figure

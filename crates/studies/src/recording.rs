@@ -1,10 +1,10 @@
-//! `--capture`: the packets of an interface in a run, as pcapng.
+//! Captures of a run, as pcapng: `--capture` of the command, `capture=` in Python.
 //!
 //! A capture is at the sending end of a link, with the packets that tcpdump would record there:
 //! those sent into the link, and those received by the link in the reverse direction. It therefore
 //! has both directions of each connection, in order of time.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lastmile_model::Network;
@@ -15,12 +15,11 @@ use lastmile_results::capture::{CaptureError, CaptureWriter, InterfaceId, Keep};
 use lastmile_scenario::diagnostics::did_you_mean;
 use lastmile_units::Instant;
 
-use crate::failure::{Failure, Result};
-
-use lastmile_studies::variant::file_name;
+use crate::error::Error;
+use crate::variant::file_name;
 
 /// The captures of one run.
-pub(in crate::commands) struct Captures(Arc<Mutex<Files>>);
+pub struct Captures(Arc<Mutex<Files>>);
 
 struct Files {
     addresses: Directory,
@@ -40,15 +39,11 @@ struct File {
 }
 
 impl Captures {
-    /// Creates a file in `directory` for each of `links`, which are names of the network's links.
-    pub(in crate::commands) fn create(
-        directory: &Path,
-        network: &Network,
-        links: &[String],
-        whole: bool,
-    ) -> Result<Self> {
-        std::fs::create_dir_all(directory)
-            .map_err(|error| Failure::new(format_args!("cannot write {}: {error}", directory.display())))?;
+    /// Creates a file for each of `links`, which are names of the network's links. `option` is that of the caller.
+    ///
+    /// # Errors
+    /// A link that the network does not have, or a file that cannot be written.
+    pub fn create(network: &Network, links: &[(String, PathBuf)], whole: bool, option: &str) -> Result<Self, Error> {
         let keep = if whole { Keep::Whole } else { Keep::Headers };
         let count = network.links.len();
         let mut files = Files {
@@ -58,14 +53,14 @@ impl Captures {
             arrived: vec![Vec::new(); count],
             failure: None,
         };
-        for name in links {
-            let index = find(network, name)?;
-            let link = &network.links[index];
+        for (name, path) in links {
+            let index = link(network, name, option)?;
+            let sent = &network.links[index];
             let number = files.files.len();
-            files.files.push(File::create(&directory.join(file(name)), name, keep)?);
+            files.files.push(File::create(path, name, keep)?);
             files.sent[index].push(number);
             let back =
-                network.links.iter().enumerate().filter(|(_, back)| (back.from, back.to) == (link.to, link.from));
+                network.links.iter().enumerate().filter(|(_, back)| (back.from, back.to) == (sent.to, sent.from));
             for (index, _) in back {
                 files.arrived[index].push(number);
             }
@@ -74,49 +69,60 @@ impl Captures {
     }
 
     /// The observer that receives each packet from the simulator.
-    pub(super) fn sink(&self) -> Box<dyn Observer<Meta>> {
+    #[must_use]
+    pub fn sink(&self) -> Box<dyn Observer<Meta>> {
         Box::new(Sink(Arc::clone(&self.0)))
     }
 
     /// True if a capture records this event at this link.
-    pub(in crate::commands) fn sees(&self, link: usize, passage: Passage) -> bool {
+    #[must_use]
+    pub fn sees(&self, link: usize, passage: Passage) -> bool {
         let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         files.seen_by(link, passage).is_some_and(|seen_by| !seen_by.is_empty())
     }
 
     /// Writes a real packet, from its IP header on.
-    pub(in crate::commands) fn write_bytes(&self, at: Instant, link: usize, passage: Passage, bytes: &[u8]) {
+    pub fn write_bytes(&self, at: Instant, link: usize, passage: Passage, bytes: &[u8]) {
         let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         files.write(link, passage, |writer, interface, _| writer.write_bytes(interface, at, bytes));
     }
 
     /// An error if one of the files could not be written.
-    pub(super) fn check(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// The first error of a file.
+    pub fn check(&self) -> Result<(), Error> {
         let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let failure = files.failure.take();
-        failure
-            .map_or(Ok(()), |(number, error)| Err(Failure::new(format_args!("{}: {error}", files.files[number].path))))
+        failure.map_or(Ok(()), |(number, error)| Err(Error::new(format_args!("{}: {error}", files.files[number].path))))
     }
 
     /// Renames the files to their final names.
-    pub(in crate::commands) fn commit(self) -> Result<()> {
+    ///
+    /// # Errors
+    /// The first error of a file.
+    pub fn commit(self) -> Result<(), Error> {
         let files =
             Arc::try_unwrap(self.0).unwrap_or_else(|_| unreachable!("the run is over, and its sink gone with it"));
         let Files { files, failure, .. } = files.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some((number, error)) = failure {
-            return Err(Failure::new(format_args!("{}: {error}", files[number].path)));
+            return Err(Error::new(format_args!("{}: {error}", files[number].path)));
         }
         for File { path, writer, .. } in files {
-            writer.commit().map_err(|error| Failure::new(format_args!("{path}: {error}")))?;
+            writer.commit().map_err(|error| Error::new(format_args!("{path}: {error}")))?;
         }
         Ok(())
     }
 }
 
 impl File {
-    fn create(path: &Path, interface: &str, keep: Keep) -> Result<Self> {
+    fn create(path: &Path, interface: &str, keep: Keep) -> Result<Self, Error> {
         let name = path.display().to_string();
-        let failed = |error: CaptureError| Failure::new(format_args!("{name}: {error}"));
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)
+                .map_err(|error| Error::new(format_args!("cannot write {}: {error}", folder.display())))?;
+        }
+        let failed = |error: CaptureError| Error::new(format_args!("{name}: {error}"));
         let mut writer = CaptureWriter::create(path, keep).map_err(failed)?;
         let interface = writer.add_interface(interface).map_err(failed)?;
         Ok(Self { path: name, writer, interface })
@@ -124,15 +130,20 @@ impl File {
 }
 
 /// Name of the file of a link's capture.
-pub(in crate::commands) fn file(link: &str) -> String {
+#[must_use]
+pub fn file(link: &str) -> String {
     format!("{}.pcapng", file_name(link))
 }
 
-fn find(network: &Network, name: &str) -> Result<usize> {
+/// The index of the link of this name; `option` is that of the caller.
+///
+/// # Errors
+/// The network has no such link.
+pub fn link(network: &Network, name: &str, option: &str) -> Result<usize, Error> {
     network.links.iter().position(|link| link.hop.name == name).ok_or_else(|| {
         let known: Vec<&str> = network.links.iter().map(|link| link.hop.name.as_str()).collect();
         let hint = did_you_mean(name, known.iter().copied());
-        Failure::new(format_args!("--capture: no link is called \"{name}\""))
+        Error::new(format_args!("{option}: no link is called \"{name}\""))
             .hint(hint.unwrap_or_else(|| format!("there are {}", known.join(", "))))
     })
 }
@@ -163,11 +174,7 @@ impl Files {
         &mut self,
         link: usize,
         passage: Passage,
-        mut write: impl FnMut(
-            &mut CaptureWriter<AtomicFile>,
-            InterfaceId,
-            &Directory,
-        ) -> std::result::Result<(), CaptureError>,
+        mut write: impl FnMut(&mut CaptureWriter<AtomicFile>, InterfaceId, &Directory) -> Result<(), CaptureError>,
     ) {
         for place in 0..self.seen_by(link, passage).map_or(0, Vec::len) {
             let Some(&number) = self.seen_by(link, passage).and_then(|seen_by| seen_by.get(place)) else { return };
