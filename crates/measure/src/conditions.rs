@@ -2,7 +2,8 @@
 //!
 //! The grade has the thresholds of the DSLReports speed test (<https://www.dslreports.com/faq/17930>),
 //! which Waveform's test uses, too: the mean of the increases of the round-trip time by a download
-//! and by an upload. The increase of a phase is that of its median. Calls are judged by the E-model
+//! and by an upload, or the increase by the one of them that was measured; the sentence then names it. The increase
+//! of a phase is that of its median. Calls are judged by the E-model
 //! (ITU-T G.107) for G.711 in packets of 20 ms whose play-out buffer takes the 95th percentile, in the
 //! worse direction: what one of the two people hears. [`CallDelay`] has the sources of its delay.
 
@@ -97,6 +98,8 @@ pub struct Conditions {
     pub target: Option<String>,
     /// The grade; `None` without an idle phase, or without a loaded one.
     pub grade: Option<Grade>,
+    /// The loads whose increases the grade is the mean of. One direction alone is half of what the grade stands for.
+    pub grade_loads: Vec<Direction>,
     /// One entry for each loaded phase.
     pub increases: Vec<Increase>,
     /// The grade in words.
@@ -109,14 +112,15 @@ impl Conditions {
     pub fn of(measured: &Measurement) -> Self {
         let idle = measured.phases.iter().find(|phase| phase.load.is_none());
         let Some((index, idle)) = idle.and_then(|idle| Some((counted(measured)?, idle))) else {
-            return Self { target: None, grade: None, increases: Vec::new(), sentences: Vec::new() };
+            let (grade_loads, increases, sentences) = (Vec::new(), Vec::new(), Vec::new());
+            return Self { target: None, grade: None, grade_loads, increases, sentences };
         };
         let usual = idle.probes[index].round_trip;
         let of = |phase: &&Phase| increase(phase.load?, &usual?, phase, index);
         let (full, others): (Vec<&Phase>, Vec<&Phase>) =
             measured.phases.iter().partition(|phase| phase.fills_the_line());
         let increases: Vec<Increase> = full.iter().filter_map(of).collect();
-        let grade = grade(&increases);
+        let (grade, grade_loads) = grade(&increases);
         let mut sentences: Vec<String> = usual.iter().map(idle_in_words).collect();
         sentences.extend(increases.iter().map(in_words));
         sentences.extend(others.iter().filter_map(|phase| phase.load).map(|load| {
@@ -126,10 +130,20 @@ impl Conditions {
                 words(load)
             )
         }));
-        if let Some(grade) = grade {
-            sentences.push(format!("Bufferbloat grade {} by the thresholds of DSLReports.", grade.letter()));
-        }
-        Self { target: Some(idle.probes[index].subject.target.clone()), grade, increases, sentences }
+        let target = Some(idle.probes[index].subject.target.clone());
+        let mut conditions = Self { target, grade, grade_loads, increases, sentences };
+        let graded = conditions.grade_in_short();
+        conditions
+            .sentences
+            .extend(graded.map(|it| format!("Bufferbloat grade {it} by the thresholds of DSLReports.")));
+        conditions
+    }
+
+    /// The letter of the grade, with the direction where it is that of one alone.
+    #[must_use]
+    pub fn grade_in_short(&self) -> Option<String> {
+        let of = alone(&self.grade_loads).map(|load| format!(" of {load} alone")).unwrap_or_default();
+        self.grade.map(|grade| format!("{}{of}", grade.letter()))
     }
 }
 
@@ -204,16 +218,23 @@ fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64
 }
 
-/// Of downloads and uploads alone; of both at a time where there is nothing else.
+/// Of downloads and uploads alone; of both at a time where there is nothing else. With the loads that it is of.
 #[expect(clippy::cast_precision_loss, reason = "numbers of phases")]
-fn grade(increases: &[Increase]) -> Option<Grade> {
-    let alone: Vec<f64> = increases
-        .iter()
-        .filter(|increase| increase.load != Direction::Both)
-        .map(|increase| increase.increase_s.value)
-        .collect();
-    let counted = if alone.is_empty() { increases.iter().map(|i| i.increase_s.value).collect() } else { alone };
-    (!counted.is_empty()).then(|| Grade::of(counted.iter().sum::<f64>() / counted.len() as f64))
+fn grade(increases: &[Increase]) -> (Option<Grade>, Vec<Direction>) {
+    let (both, alone): (Vec<&Increase>, Vec<&Increase>) =
+        increases.iter().partition(|increase| increase.load == Direction::Both);
+    let counted = if alone.is_empty() { both } else { alone };
+    let sum: f64 = counted.iter().map(|increase| increase.increase_s.value).sum();
+    let grade = (!counted.is_empty()).then(|| Grade::of(sum / counted.len() as f64));
+    (grade, counted.iter().map(|increase| increase.load).collect())
+}
+
+/// The one direction that a grade is of, in words.
+fn alone(loads: &[Direction]) -> Option<&'static str> {
+    let only = |direction| !loads.is_empty() && loads.iter().all(|load| *load == direction);
+    [(Direction::Download, "a download"), (Direction::Upload, "an upload")]
+        .into_iter()
+        .find_map(|(direction, words)| only(direction).then_some(words))
 }
 
 fn idle_in_words(idle: &Delays) -> String {
@@ -343,8 +364,20 @@ mod tests {
         let expected =
             [(0.046, CallDelay::LoadedDirection), (0.274, CallDelay::LoadedDirection), (1.220, CallDelay::Half)];
         assert!(delays.iter().zip(expected).all(|(a, b)| (a.0 - b.0).abs() < 1e-9 && a.1 == b.1), "{delays:?}");
-        let idle = Measurement { phases: measured.phases[..1].to_vec(), ..measured };
-        assert_eq!(Conditions::of(&idle).grade, None);
+        assert_eq!(conditions.grade_loads, [Direction::Download, Direction::Upload]);
+        let part = |phases: &[Phase]| {
+            let conditions = Conditions::of(&Measurement { phases: phases.to_vec(), ..measured.clone() });
+            (conditions.grade_in_short(), conditions.grade_loads, conditions.sentences.last().cloned())
+        };
+        let [idle, download, upload, both] = &measured.phases[..] else { panic!("four phases") };
+        assert_eq!(part(std::slice::from_ref(idle)).0, None);
+        // 10 ms, 200 ms and 1980 ms: the whole line has C.
+        let (of_both, of_one) = (part(&[idle.clone(), both.clone()]), part(&[idle.clone(), download.clone()]));
+        assert_eq!((of_both.0.as_deref(), of_both.1), (Some("F"), vec![Direction::Both]));
+        assert_eq!((of_one.0.as_deref(), of_one.1), (Some("A of a download alone"), vec![Direction::Download]));
+        let sentence = "Bufferbloat grade A of a download alone by the thresholds of DSLReports.";
+        assert_eq!(of_one.2.as_deref(), Some(sentence));
+        assert_eq!(part(&[idle.clone(), upload.clone()]).0.as_deref(), Some("D of an upload alone"));
     }
 
     fn delays(median_s: f64, p95_s: f64) -> Delays {

@@ -27,6 +27,14 @@ pub enum Error {
         /// Its reason.
         reason: String,
     },
+    /// The other end has ended: nothing more can be measured against it.
+    #[error("{peer}: the server ended: {what}")]
+    Ended {
+        /// Name and address of the other end.
+        peer: String,
+        /// What shows it.
+        what: String,
+    },
     /// The user ended the measurement.
     #[error("it was stopped")]
     Stopped,
@@ -40,5 +48,15 @@ impl Error {
     pub fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| Self::Io { what, source }
+    }
+
+    /// Whether the server is gone: another attempt would fail, too.
+    #[must_use]
+    pub fn is_end(&self) -> bool {
+        match self {
+            Self::Ended { .. } => true,
+            Self::Io { source, .. } => source.kind() == io::ErrorKind::ConnectionRefused,
+            _ => false,
+        }
     }
 }

@@ -131,15 +131,30 @@ pub fn run(
             });
         }
         drop(sender);
-        let mut session = Session { zero, receiver, recorded: Recorded::new(series), complete: true, stop, tell };
+        let mut session = Session {
+            zero,
+            receiver,
+            recorded: Recorded::new(series),
+            complete: true,
+            server_ended: false,
+            stop,
+            tell,
+        };
         for (index, kind) in plan.phases.iter().enumerate() {
             if stop.is_requested() {
                 break;
             }
+            if session.server_ended
+                && let Some(direction) = kind
+            {
+                session.fail(format!("no phase {}: the server ended", words(*direction)));
+                continue;
+            }
             let load = load.as_mut().map(|load| &mut **load as &mut dyn Load);
             session.phase(plan, *kind, load);
             if index + 1 < plan.phases.len() {
-                session.settle(kind.is_some());
+                // A server that has ended answers no probe, and no load is left whose queue would drain.
+                session.settle(kind.is_some() && !session.server_ended);
             }
         }
         probing.request();
@@ -179,6 +194,8 @@ struct Session<'a> {
     recorded: Recorded,
     /// Whether every load so far ran to the end of its phase, and every series that began goes on.
     complete: bool,
+    /// Whether the failure of a load showed that its server is gone.
+    server_ended: bool,
     stop: &'a Stop,
     tell: &'a mut dyn FnMut(Event<'_>),
 }
@@ -230,6 +247,7 @@ impl Session<'_> {
             self.warn(format!("load of the phase {name}: {warning}"));
         }
         let datagrams = ran.result.unwrap_or_else(|error| {
+            self.server_ended |= error.is_end();
             self.fail(format!("load of the phase {name}: {error}"));
             Vec::new()
         });

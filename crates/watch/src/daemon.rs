@@ -111,6 +111,10 @@ impl Config {
             match one {
                 News::Outcome(outcome) => readings.outcomes.push(outcome),
                 News::Sources(sources) => readings.sources.extend(sources),
+                News::Returned(host, silence) => {
+                    let longest = readings.outages.entry(host).or_default();
+                    *longest = silence.max(*longest);
+                }
             }
         }
         for shaper in &self.shapers {

@@ -48,6 +48,8 @@ pub struct Readings {
     pub queues: Vec<Reading>,
     /// Sources and hosts, each with its error or `None`.
     pub sources: BTreeMap<String, Option<String>>,
+    /// Hosts that reply again, each with the time without a reply.
+    pub outages: BTreeMap<String, Duration>,
 }
 
 /// Everything since the start, for metrics.
@@ -165,6 +167,10 @@ impl Recorder {
             events.push((EventKind::Clock, format!("the wall clock was set {way} by {} ms", step_ms.unsigned_abs())));
         }
         events.extend(self.changes(readings.sources).into_iter().map(|detail| (EventKind::Source, detail)));
+        events.extend(readings.outages.into_iter().map(|(host, silence)| {
+            let detail = format!("{host}: no reply for {:.0} s, and it answers again", silence.as_secs_f64());
+            (EventKind::Source, detail)
+        }));
         messages.extend(events.iter().map(|(_, detail)| detail.clone()));
         let event = |(kind, detail)| Event { at_ms: now.wall_ms, kind, detail };
         let pings = readings.outcomes.into_iter().map(|outcome| self.ping(now, outcome)).collect();

@@ -155,6 +155,7 @@ fn a_month_stays_under_the_limit_and_keeps_what_it_should() {
             outcomes: (0..paths).map(|number| outcome(number, &mut next)).collect(),
             queues: (0..queues).map(reading).collect(),
             sources: BTreeMap::new(),
+            outages: BTreeMap::new(),
         };
         for message in recorder.tick(now, readings) {
             assert!(message.starts_with("the store is near its limit"), "{message}");

@@ -15,6 +15,15 @@ const TIMES = 10;
 /** Pixels of a plot at the left and at the right of its lines. */
 const BESIDE = 74;
 
+/**
+ * The distances of ticks: round ones in the unit that is shown. uPlot leaves out those of more than 17 decimals, such as
+ * 5 times 1e-6, which is 0.0000049999999999999996.
+ */
+export function incrs(unit: number): number[] {
+  const round = (step: number, power: number) => Number((step * 10 ** power * unit).toPrecision(12));
+  return Array.from({ length: 40 }, (_, n) => [1, 2, 5].map((step) => round(step, n - 20))).flat();
+}
+
 /** Both axes. */
 export function axes(panel: Panel): uPlot.Axis[] {
   const { across } = panel;
@@ -31,9 +40,6 @@ export function axes(panel: Panel): uPlot.Axis[] {
         return named && n === ticks.length - 1 ? `${number} ${unit[1]}` : number;
       }),
   });
-  // Round ticks are those of the unit that is shown.
-  const incrs = (unit: number) =>
-    Array.from({ length: 40 }, (_, n) => [1, 2, 5].map((step) => step * 10 ** (n - 20) * unit)).flat();
   const values: uPlot.Axis = { ...axis(panel.unit, false), incrs: incrs(panel.unit[0]), space: 34, size: 52 };
   const places: uPlot.Axis = { ...axis(across.unit, true), incrs: incrs(across.unit[0]), space: 70, size: 26 };
   if (hasNamedPlaces(across)) {

@@ -23,6 +23,7 @@ use lastmile_measure::foreign::responsiveness::Trust;
 use lastmile_measure::load::{Load, Stop};
 use lastmile_measure::own::Client;
 use lastmile_measure::own::wire::PORT;
+use lastmile_measure::report::Measurement;
 use lastmile_measure::session::{self, Plan};
 
 use crate::commands::live_view::Display;
@@ -207,7 +208,7 @@ fn measure(host: &str, options: &Measured, key: &key::Secret, printer: &mut Prin
     wanted.congestion.map_or(Ok(()), source::check_congestion)?;
     let mut source = Source::open(options.protocol, &wanted, key)?;
     let mut probers = source.probers(&wanted);
-    probers.extend(source::chosen(&options.ping, &wanted)?);
+    probers.extend(source::chosen(&options.ping, &wanted, &source)?);
     let lacks = source.lacks();
     let mut load = source.load(&wanted);
     let plan = plan(host, options, load.is_some())?;
@@ -223,7 +224,7 @@ fn measure(host: &str, options: &Measured, key: &key::Secret, printer: &mut Prin
     let mut measured = session::run(&plan, load, &mut probers, &stop, &mut |event| progress.tell(&event));
     // The view goes, and gives the terminal back for the results.
     drop(progress);
-    measured.warnings.extend(lacks);
+    measured.warnings.extend(lacks.into_iter().chain(no_delay(&measured).map(str::to_owned)));
     let conditions = Conditions::of(&measured);
     write(&measured, &conditions, &options.outputs, printer)?;
     Ok(match signal.received() {
@@ -268,6 +269,13 @@ fn plan(host: &str, options: &Measured, has_load: bool) -> Result<Plan> {
     })
 }
 
+/// The remedy where not one probe was answered, as behind a path that drops ICMP next to a load of iperf3.
+fn no_delay(measured: &Measurement) -> Option<&'static str> {
+    let mut series = measured.phases.iter().flat_map(|phase| &phase.probes).peekable();
+    let is_silent = series.peek().is_some() && series.all(|series| series.round_trip.is_none());
+    is_silent.then_some("no delay was measured: `--ping HOST:PORT` of another service probes by TCP handshakes")
+}
+
 /// A signal ends the measurement, and the results so far are printed.
 fn watch(stop: &Arc<Stop>) -> Result<Signal> {
     let heard = lastmile_live::stop::Stop::on_signals()?;
@@ -303,8 +311,37 @@ impl From<lastmile_measure::Error> for Failure {
 #[cfg(test)]
 mod tests {
     use clap::ArgMatches;
+    use lastmile_measure::probe::{Kind, Subject};
+    use lastmile_measure::report::{Delays, Estimate, Phase, Series};
 
     use super::*;
+
+    #[test]
+    fn a_measurement_without_any_delay_names_the_remedy() {
+        let of = |answered: &[bool]| {
+            let series = |is_answered: &bool| {
+                let subject = Subject { target: "192.0.2.1".to_owned(), kind: Kind::Icmp, code_point: 0 };
+                let p50_s = Estimate::default();
+                let (min_s, p95_s, p99_s, max_s, mean_s, jitter_s) = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0);
+                let delays = Delays { count: 1, min_s, p50_s, p95_s, p99_s, max_s, mean_s, jitter_s };
+                Series { round_trip: is_answered.then_some(delays), ..Series::new(subject, Vec::new()) }
+            };
+            let phase = Phase { probes: answered.iter().map(series).collect(), ..Phase::default() };
+            no_delay(&Measurement {
+                schema: 1,
+                version: String::new(),
+                started_unix_s: 0.0,
+                host: String::new(),
+                load: None,
+                phases: vec![phase],
+                clocks: None,
+                warnings: Vec::new(),
+                complete: true,
+            })
+        };
+        assert!(of(&[false, false]).is_some_and(|remedy| remedy.contains("`--ping HOST:PORT`")));
+        assert_eq!([of(&[false, true]), of(&[])], [None, None]);
+    }
 
     /// A value that the option takes; `None` for one without a value.
     fn value(id: &str) -> Option<&'static str> {

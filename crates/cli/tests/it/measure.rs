@@ -486,6 +486,17 @@ fn a_file_of_flent_becomes_json_and_a_page_and_is_shown_beside_others() {
     let of =
         |file: &str| rows.lines().find(|row| row.trim_start().starts_with(file)).unwrap_or_else(|| panic!("{rows}"));
     assert!(of(FLENT).contains("idle") && of("line.json").contains(&median[..3]), "{rows}");
+    // A phase twice, as if the second were a download, of a measurement whose server ended.
+    let mut cut = json(&read("line.json"));
+    let mut loaded = cut["phases"][0].clone();
+    loaded["load"] = "download".into();
+    cut["phases"].as_array_mut().unwrap().push(loaded);
+    cut["complete"] = false.into();
+    std::fs::write(scratch.path.join("cut.json"), cut.to_string()).unwrap();
+    let rows = show(&["line.json", "cut.json"]).1;
+    let ends: Vec<bool> = rows.lines().map(|row| row.ends_with("  A+ of a download alone, incomplete")).collect();
+    assert_eq!(ends.iter().filter(|marked| **marked).count(), 1, "{rows}");
+    assert!(ends[ends.len() - 2], "the first row of the second file: {rows}");
     // One page of two measurements, a detection, and what is neither.
     assert_eq!(show(&[FLENT, "line.json", "--page", "two.html"]).0, Some(2));
     std::fs::write(scratch.path.join("detected.json"), r#"{"mtu_bytes":1500,"down":{},"up":{}}"#).unwrap();

@@ -56,7 +56,7 @@ impl Examination<'_> {
         let first = self.confirmed(first, &mut sustained)?;
         large.push(first);
         let mut side = Side {
-            encapsulation: Encapsulation { verdict: Verdict::Policer, candidates: Vec::new() },
+            encapsulation: Encapsulation { verdict: Verdict::Policer, name_probability: None, candidates: Vec::new() },
             ip_bps,
             gross_bps: None,
             limiter: limiter(&first, &sustained, self.mtu),
@@ -90,7 +90,8 @@ impl Examination<'_> {
             (_, true) => Verdict::Sure,
             (_, false) => Verdict::NotSure,
         };
-        side.encapsulation = Encapsulation { verdict, candidates };
+        let name_probability = Some(certainty(&outcome.classes, &outcome.posterior));
+        side.encapsulation = Encapsulation { verdict, name_probability, candidates };
         self.finish(side, &sustained, large, &outcome)
     }
 
@@ -285,7 +286,7 @@ fn no_buffer(name: &str, limiter: &Limiter) -> String {
 
 fn unloaded(carried: f64) -> Side {
     Side {
-        encapsulation: Encapsulation { verdict: Verdict::Unloaded, candidates: Vec::new() },
+        encapsulation: Encapsulation { verdict: Verdict::Unloaded, name_probability: None, candidates: Vec::new() },
         ip_bps: Estimate { value: carried, low: carried, high: f64::MAX },
         gross_bps: None,
         limiter: Limiter::Unknown,
@@ -344,9 +345,6 @@ fn candidates(outcome: &Outcome, mtu: u16, sustained: &Sustained) -> Vec<Candida
             break;
         }
     }
-    if let Some(first) = candidates.first_mut() {
-        first.probability = certainty(&outcome.classes, &outcome.posterior);
-    }
     candidates
 }
 
@@ -357,4 +355,44 @@ fn gross(outcome: &Outcome, candidates: &[Candidate]) -> Option<Estimate> {
         return Some(first);
     }
     Some(candidates.iter().fold(first, |sum, each| covering(sum, each.gross_bps, false)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::hypothesis::classes;
+    use super::super::losses::Losses;
+    use super::super::posterior::{Belief, Posterior};
+    use super::*;
+
+    /// A line of 64/65 coding whose two laws have 96 % and 3 %, and a class without these names that has 1 %.
+    #[test]
+    fn candidates_have_their_own_probabilities_and_the_name_has_that_of_both_laws() {
+        let classes = classes(48, 1500);
+        let named = |i: &usize| classes[*i].presets.contains(&"pppoe-ptm");
+        let [whole, continuous] = (0..classes.len()).filter(named).collect::<Vec<_>>()[..] else { panic!("two laws") };
+        let other = (0..classes.len()).find(|i| classes[*i].presets.is_empty()).unwrap();
+        let belief = |i: usize| Belief {
+            log_likelihood: 0.0,
+            probability: [(whole, 0.96), (continuous, 0.03), (other, 0.01)]
+                .iter()
+                .find(|(class, _)| *class == i)
+                .map_or(0.0, |(_, probability)| *probability),
+            byte_s: 8e-7,
+            byte_error: 1e-4,
+        };
+        let beliefs = (0..classes.len()).map(belief).collect();
+        let posterior = Posterior { beliefs, birge: 1.0, patterns: 9, noise: 1e-3 };
+        let sure = certainty(&classes, &posterior);
+        let outcome = Outcome { classes, posterior, sure: true };
+        let sustained =
+            Sustained { packet_s: 1.2e-3, error_s: 1e-6, interval_s: 1e-3, burst: None, losses: Losses::default() };
+        let found = candidates(&outcome, 1500, &sustained);
+        let probabilities: Vec<f64> = found.iter().map(|candidate| candidate.probability).collect();
+        assert_eq!(probabilities, [0.96, 0.03, 0.01]);
+        assert_eq!(found[1].blocks.map(|blocks| Some(blocks) == found[0].blocks), Some(false));
+        assert!((sure - 0.99).abs() < 1e-12, "{sure}");
+        let earlier = Encapsulation { verdict: Verdict::Sure, name_probability: None, candidates: found };
+        assert_eq!(earlier.sure(), Some(0.96));
+        assert_eq!(Encapsulation { name_probability: Some(sure), ..earlier }.sure(), Some(sure));
+    }
 }

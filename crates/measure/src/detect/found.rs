@@ -85,6 +85,10 @@ pub enum Verdict {
 pub struct Encapsulation {
     /// How sure it is.
     pub verdict: Verdict,
+    /// Probability of the names of the first candidate: that of all classes which share a preset with it, such as
+    /// PTM with both laws of its blocks. `None` without candidates.
+    #[serde(default)]
+    pub name_probability: Option<f64>,
     /// Classes of encapsulations by falling probability, 99.9 % of it together, at most ten.
     pub candidates: Vec<Candidate>,
 }
@@ -103,7 +107,7 @@ pub struct Candidate {
     /// The last block of each frame under 64/65 coding; `None` without it.
     #[serde(default)]
     pub blocks: Option<Blocks>,
-    /// Probability; of the first candidate that of all which share its names, of which others may be listed.
+    /// Probability of this class alone: those of all classes add up to one.
     pub probability: f64,
     /// Rate of the wire, bit/s.
     pub gross_bps: Estimate,
@@ -117,6 +121,15 @@ pub enum Blocks {
     Whole,
     /// Blocks continue across frames.
     Continuous,
+}
+
+impl Encapsulation {
+    /// How sure the names of the first candidate are; `None` without candidates.
+    #[must_use]
+    pub fn sure(&self) -> Option<f64> {
+        // Of files of earlier versions the first candidate has it.
+        self.name_probability.or_else(|| self.candidates.first().map(|first| first.probability))
+    }
 }
 
 impl Candidate {

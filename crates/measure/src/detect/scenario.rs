@@ -122,7 +122,7 @@ fn encapsulation(text: &mut String, side: &Side, candidate: Option<&Candidate>) 
         };
         return writeln!(text, "encapsulation = \"ip\" # {why}: rates count IP bytes");
     };
-    let percent = (candidate.probability * 100.0).min(99.99);
+    let percent = (side.encapsulation.sure().unwrap_or(candidate.probability) * 100.0).min(99.99);
     let sure = match side.encapsulation.verdict {
         Verdict::Sure => format!("sure: {percent:.2} %"),
         Verdict::Shaper => format!("how the shaper counts, which hides the line: {percent:.2} %"),
@@ -140,7 +140,7 @@ fn encapsulation(text: &mut String, side: &Side, candidate: Option<&Candidate>) 
             candidate.overhead_bytes, candidate.framing, candidate.minimum_bytes
         )?,
     }
-    // The share of the first covers those of its name.
+    // The probability of the name covers its other law.
     let counted = |other: &Candidate| !candidate.presets.is_empty() && candidate.presets == other.presets;
     let others = side.encapsulation.candidates.iter().skip(1).filter(|other| !counted(other));
     for other in others.filter(|other| other.probability > 1e-3) {
@@ -321,7 +321,7 @@ mod tests {
             Candidate { probability: 0.05, ..candidate(22, 68, "none") },
         ];
         let side = Side {
-            encapsulation: Encapsulation { verdict: Verdict::NotSure, candidates },
+            encapsulation: Encapsulation { verdict: Verdict::NotSure, name_probability: None, candidates },
             ip_bps: exactly(6e6),
             gross_bps: None,
             limiter: Limiter::Line,

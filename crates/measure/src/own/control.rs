@@ -1,6 +1,6 @@
 //! A connection of lines, for a client that waits.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,11 @@ impl Control {
         stream.set_nodelay(true).map_err(Error::io(format!("connecting to {peer}")))?;
         stream.set_write_timeout(Some(4 * PATIENCE)).map_err(Error::io(format!("connecting to {peer}")))?;
         let mut control = Self { stream, peer, buffer: Vec::new() };
-        let line = control.line(Instant::now() + PATIENCE)?;
+        let line = control.line(Instant::now() + PATIENCE).map_err(|error| match error {
+            // Of a server of another kind.
+            Error::Ended { what, .. } => control.protocol(&what),
+            other => other,
+        })?;
         let line = line.ok_or_else(|| control.protocol("no greeting: it is no `lastmile measure --serve`"))?;
         match wire::read::<Greeting>(&line) {
             Ok(Greeting { lastmile_measure: VERSION, challenge }) => Ok((control, challenge)),
@@ -48,7 +52,19 @@ impl Control {
 
     /// Sends a message.
     pub(super) fn send(&mut self, message: &impl Serialize) -> Result<(), Error> {
-        self.stream.write_all(&wire::line(message)).map_err(Error::io(format!("sending to {}", self.peer)))
+        self.stream.write_all(&wire::line(message)).map_err(|error| self.failed("sending to", error))
+    }
+
+    /// A connection that is closed or reset is a server that has ended: a session has no second one.
+    fn failed(&self, doing: &str, error: io::Error) -> Error {
+        match error.kind() {
+            ErrorKind::BrokenPipe | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted => self.ended(),
+            _ => Error::io(format!("{doing} {}", self.peer))(error),
+        }
+    }
+
+    fn ended(&self) -> Error {
+        Error::Ended { peer: self.peer.to_string(), what: "it closed the connection".to_owned() }
     }
 
     /// The next answer. A refusal is an error.
@@ -83,14 +99,13 @@ impl Control {
             if left.is_zero() {
                 return Ok(None);
             }
-            let reading = || Error::io(format!("receiving from {}", self.peer));
-            self.stream.set_read_timeout(Some(left)).map_err(reading())?;
+            self.stream.set_read_timeout(Some(left)).map_err(|error| self.failed("receiving from", error))?;
             let mut block = [0; 16 << 10];
             match self.stream.read(&mut block) {
-                Ok(0) => return Err(self.protocol("it closed the connection")),
+                Ok(0) => return Err(self.ended()),
                 Ok(len) => self.buffer.extend_from_slice(&block[..len]),
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-                Err(error) => return Err(reading()(error)),
+                Err(error) => return Err(self.failed("receiving from", error)),
             }
         }
     }

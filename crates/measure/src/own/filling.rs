@@ -271,8 +271,12 @@ impl Load for Filling<'_> {
         let all_ended = attended?;
         self.warnings.extend(ended.warning());
         self.used.up = congestion::joined(&names.all());
-        let done = self.end(direction, &mut reports);
-        all_ended.map_or(done, Err)
+        match (all_ended, self.end(direction, &mut reports)) {
+            // The streams of a server that is gone may end before its session.
+            (Some(reason), Err(error)) => Err(if error.is_end() { error } else { reason }),
+            (Some(reason), Ok(())) => Err(reason),
+            (None, done) => done,
+        }
     }
 }
 

@@ -338,10 +338,10 @@ fn a_server_that_vanishes_is_reported() {
             wait(|| moved.totals().1 > 0);
             ending.stop();
         });
-        let error = client.filling(2, None).run(Direction::Upload, &transferred, &stop).unwrap_err().to_string();
-        assert!(transferred.totals().1 > 0 && !error.is_empty(), "{error}");
-        let again = client.filling(2, None).run(Direction::Upload, &transferred, &stop).unwrap_err().to_string();
-        assert!(!again.is_empty());
+        let error = client.filling(2, None).run(Direction::Upload, &transferred, &stop).unwrap_err();
+        assert!(transferred.totals().1 > 0 && error.is_end(), "{error}");
+        let again = client.filling(2, None).run(Direction::Upload, &transferred, &stop).unwrap_err();
+        assert_eq!(again.to_string(), format!("{address}: the server ended: it closed the connection"));
         serving.join().unwrap().unwrap();
     });
 }

@@ -170,7 +170,9 @@ impl Recorded {
         };
         let count: usize = self.samples.iter().zip(decided).map(of).sum();
         if let (Some((host, _)), true) = (&self.gone, count > 0) {
-            self.warn(format!("{count} probes to {host} after its last answers, when it ended, do not count as lost"));
+            self.warn(format!(
+                "{count} probes to {host} had no answer because the server had ended; they are not counted"
+            ));
         }
     }
 
@@ -335,7 +337,7 @@ mod tests {
             (phases[0].probes[0].lost, warnings.join(" "))
         };
         let told = |count: u32| {
-            format!("{count} probes to 192.0.2.1 after its last answers, when it ended, do not count as lost")
+            format!("{count} probes to 192.0.2.1 had no answer because the server had ended; they are not counted")
         };
         assert_eq!(lost("192.0.2.1", Some(7.0), 6.0), (2, told(40)));
         // The last answer is older than the longest wait before the end: the line lost the ten probes until then.

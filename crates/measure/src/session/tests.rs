@@ -14,6 +14,7 @@ struct Line {
 struct Filler {
     line: Arc<Line>,
     vanishes: bool,
+    ends: bool,
     limit_bps: Option<u64>,
 }
 
@@ -50,6 +51,7 @@ impl Load for Filler {
         }
         self.line.loaded.store(false, Ordering::Relaxed);
         match self.vanishes {
+            true if self.ends => Err(Error::Ended { peer: self.peer(), what: "it closed the connection".to_owned() }),
             true => Err(Error::Protocol { peer: self.peer(), what: "it vanished".to_owned() }),
             false => Ok(()),
         }
@@ -98,7 +100,7 @@ fn plan(phases: &[Option<Direction>]) -> Plan {
 
 fn measure(plan: &Plan, vanishes: bool, answers: bool) -> Measurement {
     let line = Arc::<Line>::default();
-    let mut load = Filler { line: Arc::clone(&line), vanishes, limit_bps: None };
+    let mut load = Filler { line: Arc::clone(&line), vanishes, ends: false, limit_bps: None };
     let mut probers: Vec<Box<dyn Prober>> = vec![Box::new(Echo { line, answers })];
     run(plan, Some(&mut load), &mut probers, &Stop::default(), &mut |_| {})
 }
@@ -203,7 +205,7 @@ fn what_a_load_cannot_do_is_reported_and_the_rest_done() {
 #[test]
 fn a_load_at_the_limit_of_the_server_says_nothing_about_a_full_line() {
     let warnings = |limit_bps| {
-        let mut load = Filler { line: Arc::default(), vanishes: false, limit_bps: Some(limit_bps) };
+        let mut load = Filler { line: Arc::default(), vanishes: false, ends: false, limit_bps: Some(limit_bps) };
         let phases = [None, Some(Direction::Download)];
         run(&plan(&phases), Some(&mut load), &mut [], &Stop::default(), &mut |_| {}).warnings
     };
@@ -276,6 +278,23 @@ fn a_server_that_vanishes_ends_its_phase_and_no_other() {
     assert!(cut.duration_s < 0.8 && cut.download.is_some() && idle.probes[0].round_trip.is_some());
     assert!(measured.warnings[0].contains("it vanished"), "{:?}", measured.warnings);
     assert!(!measured.complete);
+}
+
+/// Of 3 phases of a load, the first shows that the server is gone; its probes are answered no more, and no phase waits
+/// 5 s for them.
+#[test]
+fn no_load_is_tried_after_the_end_of_the_server() {
+    let begin = Instant::now();
+    let mut load = Filler { line: Arc::default(), vanishes: true, ends: true, limit_bps: None };
+    let mut probers: Vec<Box<dyn Prober>> = vec![Box::new(Echo { line: Arc::default(), answers: false })];
+    let phases = [Some(Direction::Download), Some(Direction::Upload), None, Some(Direction::Download)];
+    let measured = run(&plan(&phases), Some(&mut load), &mut probers, &Stop::default(), &mut |_| {});
+    assert!(begin.elapsed() < Duration::from_secs(4), "{:?}", begin.elapsed());
+    let loads: Vec<_> = measured.phases.iter().map(|phase| phase.load).collect();
+    assert_eq!((loads, measured.complete), (vec![Some(Direction::Download), None], false));
+    let ended = "load of the phase download: test 192.0.2.1:1: the server ended: it closed the connection";
+    let missing = ["no phase upload: the server ended", "no phase download: the server ended"];
+    assert_eq!(measured.warnings[..3], [ended, missing[0], missing[1]]);
 }
 
 #[test]

@@ -99,8 +99,8 @@ impl Pictures {
         }
     }
 
-    /// The pictures to draw: connection, direction and picture, the largest [`MOST_DRAWN`] in the order
-    /// of connections; and the number of others with payload.
+    /// The pictures to draw: connection, direction and picture, the [`MOST_DRAWN`] with the most bytes, the largest
+    /// first; and the number of others with payload.
     fn drawn(&self) -> (Vec<(usize, bool, &Picture)>, usize) {
         let mut drawn = Vec::new();
         let mut others = 0;
@@ -116,7 +116,6 @@ impl Pictures {
         drawn.sort_by_key(|(.., picture)| std::cmp::Reverse(picture.bytes()));
         others += drawn.len().saturating_sub(MOST_DRAWN);
         drawn.truncate(MOST_DRAWN);
-        drawn.sort_by_key(|(connection, up, _)| (*connection, !up));
         (drawn, others)
     }
 }

@@ -217,7 +217,7 @@ fn table(connections: &[Connection], drawn: &[(usize, bool, &Picture)]) -> Marku
         } }
         @if !absent.is_empty() && !rows.is_empty() {
             p.caption {
-                "Causes without a retransmission: " (absent.iter().map(words).collect::<Vec<_>>().join(", ")) "."
+                "No retransmission by: " (absent.iter().map(words).collect::<Vec<_>>().join(", ")) "."
             }
         }
         @if others > 0 {

@@ -252,7 +252,7 @@ fn groups(text: &mut String, document: &Document, width: u16) {
         ("timeouts", Number),
         ("fast", Number),
         ("by timeout", Number),
-        ("goodput/timeouts", Number),
+        ("correlation of\ngoodput and\ntimeouts", Number),
     ]);
     let name = |group: &super::document::Group| match &group.group {
         Some(name) => format!("{name}, {}", group.direction),

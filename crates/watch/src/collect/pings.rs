@@ -21,6 +21,9 @@ use crate::sample::{PATIENCE, Path};
 
 /// A socket that has heard nothing for this long is opened anew.
 const RENEW: Duration = Duration::from_secs(30);
+/// A reply after so long without one ends an outage, where this many requests were sent meanwhile: a process that was
+/// stopped sent none.
+const OUTAGE: (Duration, u32) = (Duration::from_secs(5), 3);
 /// A socket that could not be opened, or could not send, is opened again after this time.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -83,6 +86,8 @@ pub enum News {
     Outcome(Outcome),
     /// Hosts whose socket is in order, or why it is not.
     Sources(BTreeMap<String, Option<String>>),
+    /// A host that replies again after so long without a reply.
+    Returned(String, Duration),
 }
 
 impl Pings {
@@ -99,6 +104,9 @@ impl Pings {
                     // The receiver ends first only when the program does.
                     let _ = news.send(News::Outcome(outcome.since(start)));
                 });
+                if let Some(silence) = path.returned.take() {
+                    let _ = news.send(News::Returned(path.path.target.clone(), silence));
+                }
             }
             if paths.iter().any(|path| path.changed) {
                 let _ = news.send(News::Sources(troubles(&mut paths)));
@@ -146,6 +154,8 @@ impl Pings {
             echo: None,
             opened: None,
             heard: now,
+            unanswered: 0,
+            returned: None,
             sequence: 0,
             waiting: VecDeque::new(),
             due: now + gap * number,
@@ -183,6 +193,10 @@ struct Watched {
     opened: Option<Instant>,
     /// The time of the last reply, or of the opening.
     heard: Instant,
+    /// Requests sent since then.
+    unanswered: u32,
+    /// The length of an outage that the latest reply has ended.
+    returned: Option<Duration>,
     sequence: u16,
     /// Requests without a reply, the oldest first.
     waiting: VecDeque<(u16, Instant)>,
@@ -239,7 +253,12 @@ impl Watched {
                 Ok(None) => break,
                 Err(_) => {}
                 Ok(Some(reply)) => {
-                    self.heard = reply.received;
+                    let silence = reply.received.saturating_duration_since(self.heard);
+                    // Of a longer one the trouble is an event of its own.
+                    if self.trouble.is_none() && is_outage(silence, self.unanswered) {
+                        self.returned = Some(silence);
+                    }
+                    (self.heard, self.unanswered) = (reply.received, 0);
                     self.changed |= !self.answered || self.trouble.is_some();
                     (self.answered, self.trouble) = (true, None);
                     // One that comes twice, or after its time, is not waited for.
@@ -300,6 +319,7 @@ impl Watched {
         match sent {
             Ok(sent) => {
                 self.failed = false;
+                self.unanswered = self.unanswered.saturating_add(1);
                 self.waiting.push_back((self.sequence, sent));
                 self.sequence = self.sequence.wrapping_add(1);
             }
@@ -315,12 +335,27 @@ impl Watched {
     }
 }
 
+/// Whether a time without a reply is an outage.
+fn is_outage(silence: Duration, unanswered: u32) -> bool {
+    let (least, requests) = OUTAGE;
+    silence >= least && unanswered >= requests
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
     use std::thread;
 
     use super::*;
+
+    #[test]
+    fn an_outage_is_a_time_without_a_reply_to_several_requests() {
+        let of = |ms, unanswered| is_outage(Duration::from_millis(ms), unanswered);
+        // Requests each second, with 4 lost and with 14 lost.
+        assert_eq!([of(4_999, 5), of(5_000, 5), of(14_000, 14)], [false, true, true]);
+        // One of each 10 s that is lost, and a process that was stopped for a minute.
+        assert_eq!([of(20_000, 2), of(60_000, 1), of(30_000, 3)], [false, false, true]);
+    }
 
     #[test]
     #[ignore = "needs root for a raw socket"]

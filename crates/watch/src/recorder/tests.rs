@@ -62,6 +62,20 @@ fn kinds(store: &Store) -> Vec<EventKind> {
 }
 
 #[test]
+fn an_outage_is_an_event_of_its_host_and_no_trouble_of_a_source() {
+    let mut machine = Machine::new();
+    let mut recorder = machine.recorder(Limits::default());
+    let outages = BTreeMap::from([("gateway".to_owned(), Duration::from_millis(14_020))]);
+    let now = machine.pass(1000);
+    let detail = "gateway: no reply for 14 s, and it answers again";
+    assert_eq!(recorder.tick(now, Readings { outages, ..Readings::default() }), [detail]);
+    assert!(recorder.seen().sources.is_empty());
+    let event = recorder.store().events(0, i64::MAX).unwrap().pop().unwrap();
+    let expected = (START_MS + 1000, EventKind::Source, detail);
+    assert_eq!((event.at_ms, event.kind, event.detail.as_str()), expected);
+}
+
+#[test]
 fn clocks_that_jump_are_counted_and_told_and_every_row_is_kept() {
     let mut machine = Machine::new();
     let mut recorder = machine.recorder(Limits::default());

@@ -126,8 +126,19 @@ fn lines(history: &History, printer: &mut Printer) -> Result<()> {
     let per = format::seconds(format::to_f64(history.bin_s.unsigned_abs()));
     let time: fn(f64) -> String = format::seconds;
     chart(&format!("Round-trip time, 95th percentile, {per} a character"), &times, time, printer)?;
+    chart(&format!("Loss, {per} a character"), &losses(history, &bins), format::percent, printer)?;
     chart(&format!("Wait, 95th percentile, {per} a character"), &waits, time, printer)?;
     chart(&format!("Rate, {per} a character"), &rates, format::rate, printer)
+}
+
+/// Loss of the paths that had any. Percentiles are those of replies: an outage shows as loss alone.
+fn losses(history: &History, bins: &[i64]) -> Vec<(String, Vec<Option<f64>>)> {
+    let had_any = |path: &&PathHistory| path.spans.values().any(|span| span.loss().is_some_and(|loss| loss > 0.0));
+    let of = |path: &PathHistory| {
+        let loss = |bin: &i64| path.spans.get(bin)?.loss();
+        (path.path.to_string(), bins.iter().map(loss).collect())
+    };
+    history.paths.iter().filter(had_any).map(of).collect()
 }
 
 fn seconds(ns: u64) -> f64 {
@@ -253,4 +264,41 @@ pub(super) fn csv(history: &History) -> String {
 /// True for a queue that a page draws: a shaper's, or one of the kernel that is a class.
 pub(super) fn is_drawn(queue: &QueueHistory) -> bool {
     queue.total.packets > 0 || queue.name.source == Source::Shape
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use lastmile_watch::delays::Delays;
+    use lastmile_watch::sample::Path;
+    use lastmile_watch::store::Resolution;
+
+    use super::*;
+
+    /// Spans of 20 s with a request each second: 15 and 14 are lost, then none; the last span was not watched.
+    #[test]
+    fn an_outage_shows_as_loss_of_its_path_alone() {
+        let path = |target: &str, lost: [u64; 3]| {
+            let span = |lost: u64| {
+                let mut rtts = Delays::default();
+                rtts.record_n(20_000_000, 20 - lost);
+                PingSpan { lost, rtts, ..PingSpan::default() }
+            };
+            let path = Path { target: target.to_owned(), code_point: 0 };
+            let spans = [0, 20, 40].into_iter().zip(lost.map(span)).collect();
+            PathHistory { path, spans, total: PingSpan::default(), hours: BTreeMap::new() }
+        };
+        let history = History {
+            from_s: 0,
+            to_s: 80,
+            bin_s: 20,
+            resolution: Resolution::Raw,
+            paths: vec![path("gateway", [15, 14, 0]), path("server", [0, 0, 0])],
+            queues: Vec::new(),
+            events: Vec::new(),
+        };
+        let found = losses(&history, &history.bins().collect::<Vec<_>>());
+        assert_eq!(found, [("gateway".to_owned(), vec![Some(0.75), Some(0.70), Some(0.0), None])]);
+    }
 }

@@ -135,9 +135,7 @@ fn print(detection: &Detection, printer: &mut Printer) -> Result<()> {
         table.row([
             name.to_owned(),
             encapsulation(&side.encapsulation),
-            format::or_dash(side.encapsulation.candidates.first(), |first| {
-                format!("{:.1} %", first.probability * 100.0)
-            }),
+            format::or_dash(side.encapsulation.sure(), |sure| format!("{:.1} %", sure * 100.0)),
             format::rate(rate.value),
             format!("{:.3} to {:.3} Mbit/s", rate.low / 1e6, rate.high.min(1e12) / 1e6),
             format::or_dash(side.buffer, |buffer| capacity(&buffer)),

@@ -20,7 +20,8 @@ use super::table::{self, words};
 ///
 /// One FILE: rates, delays and working conditions, and every file that a measurement writes; so a
 /// data file of flent becomes JSON or a page, and JSON a data file of flent. Several: one table, a
-/// row for each file and phase.
+/// row for each file and phase; the last column marks a grade of one direction alone, and a measurement that ended
+/// early.
 #[derive(Args)]
 pub(super) struct Arguments {
     /// Files of --json, and data files of flent (.flent, .flent.gz)
@@ -75,8 +76,10 @@ fn compared(measured: &[(String, Measurement)]) -> Table {
     for (name, measured) in measured {
         let conditions = Conditions::of(measured);
         for (index, phase) in measured.phases.iter().enumerate() {
-            let grade = conditions.grade.filter(|_| index == 0).map(|grade| grade.letter().to_owned());
-            rows.row(row(name, phase, conditions.target.as_deref(), grade.unwrap_or_default()));
+            let marks = conditions.grade_in_short().into_iter();
+            let marks: Vec<String> = marks.chain((!measured.complete).then(|| "incomplete".to_owned())).collect();
+            let grade = if index == 0 { marks.join(", ") } else { String::new() };
+            rows.row(row(name, phase, conditions.target.as_deref(), grade));
         }
     }
     rows

@@ -148,6 +148,14 @@ impl Source {
         }
     }
 
+    /// The port of iperf3's load, where every connection is a test of its own.
+    fn iperf3(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Iperf3(load, address) => Some(SocketAddr::new(*address, load.settings().port)),
+            Self::Lastmile(_) | Self::Responsiveness(..) | Self::Irtt(_) => None,
+        }
+    }
+
     /// ICMP echo, and the probes of the protocol.
     pub(super) fn probers(&self, wanted: &Wanted<'_>) -> Vec<Box<dyn Prober>> {
         let icmp = Icmp::new(wanted.host.to_owned(), self.address(), 0, wanted.interval);
@@ -262,13 +270,21 @@ fn check(wanted: &Wanted<'_>, client: &Client) -> Result<()> {
 }
 
 /// The probes of the user's choice.
-pub(super) fn chosen(pings: &[Ping], wanted: &Wanted<'_>) -> Result<Vec<Box<dyn Prober>>> {
+pub(super) fn chosen(pings: &[Ping], wanted: &Wanted<'_>, source: &Source) -> Result<Vec<Box<dyn Prober>>> {
     let interval = wanted.interval;
     let one = |Ping { name, place, code_point }: &Ping| -> Result<Box<dyn Prober>> {
         let name = name.clone();
         Ok(match place {
             Place::Host(host) => Box::new(Icmp::new(name, first(host, 0)?.ip(), *code_point, interval)),
-            Place::Port(host, port) => Box::new(TcpConnect::new(name, first(host, *port)?, *code_point, interval)),
+            Place::Port(host, port) => {
+                let target = first(host, *port)?;
+                if source.iperf3() == Some(target) {
+                    let why = "an iperf3 server takes each handshake for a test, and ends that of the load";
+                    return Err(Failure::new(format_args!("--ping {name}: {why}"))
+                        .hint("the port of another service of that host, such as an SSH or web server"));
+                }
+                Box::new(TcpConnect::new(name, target, *code_point, interval))
+            }
             Place::Irtt(host, port) => {
                 let server = first(host, port.unwrap_or(irtt::PORT))?;
                 Box::new(wanted.irtt(name, server, *code_point))
@@ -287,5 +303,42 @@ pub(super) fn first(host: &str, port: u16) -> Result<SocketAddr> {
         Ok(Some(address)) => Ok(address),
         Ok(None) => Err(Failure::new(format_args!("{host} has no address"))),
         Err(error) => Err(Failure::new(format_args!("looking up {host}: {error}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// iperf3 3.12: "unable to receive cookie at server".
+    #[test]
+    fn handshakes_do_not_go_to_the_port_of_an_iperf3_load() {
+        let wanted = Wanted {
+            host: "192.0.2.1",
+            port: None,
+            streams: 1,
+            congestion: None,
+            duration: Duration::from_secs(5),
+            interval: Duration::from_millis(100),
+            trust: Trust::Web,
+            irtt_key: None,
+            udp_bps: None,
+        };
+        let load = Iperf3::new(iperf3::Settings {
+            host: "192.0.2.1".to_owned(),
+            port: 5201,
+            streams: NonZeroU32::MIN,
+            longest_s: NonZeroU32::MIN,
+            congestion: None,
+            udp_bps: None,
+        });
+        let address = "192.0.2.1".parse().unwrap();
+        let source = Source::Iperf3(load.unwrap(), address);
+        let of = |ping: &str, source: &Source| chosen(&[ping.parse().unwrap()], &wanted, source).map(|it| it.len());
+        assert!(of("192.0.2.1:5201@46", &source).is_err());
+        for other in ["192.0.2.1:22", "192.0.2.2:5201", "192.0.2.1", "irtt/192.0.2.1:5201"] {
+            assert_eq!(of(other, &source).ok(), Some(1), "{other}");
+        }
+        assert_eq!(of("192.0.2.1:5201", &Source::Irtt(SocketAddr::new(address, 5201))).ok(), Some(1));
     }
 }

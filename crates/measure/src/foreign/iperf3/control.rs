@@ -90,7 +90,9 @@ impl<'a> Control<'a> {
         match State::parse(byte[0]) {
             Some(state) if state == wanted => Ok(()),
             Some(State::AccessDenied) => Err(self.refused("it is busy with the test of another client".to_owned())),
-            Some(State::ServerTerminate) => Err(self.refused("it has been stopped".to_owned())),
+            Some(State::ServerTerminate) => {
+                Err(Error::Ended { peer: self.peer.clone(), what: "it has been stopped".to_owned() }.into())
+            }
             Some(State::ServerError) => Err(self.server_error()?),
             Some(other) => Err(self.protocol(format!("sends {other:?}; {wanted:?} is right")).into()),
             None => {
