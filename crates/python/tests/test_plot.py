@@ -155,7 +155,7 @@ def test_points_never_look_alike(
     assert len(set(looks)) == len(looks) == 3 * len(policies)
     if x is None:
         assert [text.get_text() for text in axes.get_xticklabels()] == ["tcp", "quic"]
-        legend = axes.get_legend()
+        legend: Any = axes.get_legend()
         title, names = legend.get_title().get_text(), [text.get_text() for text in legend.get_texts()]
         if len(policies) == 1:
             assert (title, names) == ("tcp.variant", ["cubic", "bbr"])

@@ -240,7 +240,7 @@ def test_a_text_names_files_from_a_folder(download: lm.Scenario, tmp_path: Path)
     assert caught.value.hint == f"files are found from {Path.cwd()}, or from folder="
     with pytest.raises(lm.ScenarioError, match=str(tmp_path / "line.csv")):
         lm.loads(text, folder=tmp_path)
-    (tmp_path / "line.csv").write_text("at,rate\n0 s,8\n")
+    (tmp_path / "line.csv").write_text("at,rate\n0 s,8 Mbit/s\n")
     scenario = lm.loads(text, "line", folder=tmp_path)
     assert scenario == pickle.loads(pickle.dumps(scenario)) and scenario.set("seed", 2).seed == 2
     assert lm.run(scenario, duration="1 s").summary["inputs"]["file"] is None

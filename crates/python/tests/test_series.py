@@ -47,7 +47,7 @@ def test_polars_pandas_and_duckdb_read_it(run: lm.Run) -> None:
 def test_pandas_gets_a_frame_by_name(run: lm.Run, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = run.series.to_pandas()
     assert isinstance(rows, pandas.DataFrame) and len(rows) == len(run.series)
-    assert rows.equals(pandas.DataFrame.from_arrow(run.series))  # type: ignore[arg-type]
+    assert rows.equals(pandas.DataFrame.from_arrow(run.series))
     monkeypatch.delattr(pandas.DataFrame, "from_arrow")
     assert run.series.to_pandas()["value"].tolist() == rows["value"].tolist(), "as before pandas 3"
     monkeypatch.setitem(sys.modules, "pandas", None)

@@ -384,9 +384,9 @@ def test_a_dict_multiplies_as_a_grid() -> None:
     assert (policies * rates).points == (policies * lm.paired(rates)).points
     assert (rates * policies).points == (lm.paired(rates) * policies).points
     with pytest.raises(ValueError, match="a: a list of values, and not a text"):
-        policies * {"a": "b"}
+        _ = policies * {"a": "b"}
     with pytest.raises(TypeError, match="unsupported operand"):
-        policies * 3  # type: ignore[operator]
+        _ = policies * 3  # type: ignore[operator]
 
 
 def test_measures_are_known_before_and_after_the_runs(download: lm.Scenario, tmp_path: Path) -> None:
