@@ -21,7 +21,7 @@ impl FileKind {
     /// left out.
     pub(crate) const fn keys(self) -> &'static [&'static str] {
         match self {
-            Self::Scenario => &["access", "traffic", "link", "node", "switch", "case"],
+            Self::Scenario => &["access", "traffic", "link", "node", "switch"],
             Self::Policy => &["line", "scheduler", "ack", "class", "rule", "down"],
             Self::Study => &["scenario", "grid", "paired", "latin"],
         }

@@ -16,8 +16,8 @@ const TIMES = 10;
 const BESIDE = 74;
 
 /**
- * The distances of ticks: round ones in the unit that is shown. uPlot leaves out those of more than 17 decimals, such as
- * 5 times 1e-6, which is 0.0000049999999999999996.
+ * The distances of ticks: round ones in the unit that is shown. uPlot leaves out those of more than 17 decimals, such
+ * as 5 times 1e-6, which is 0.0000049999999999999996.
  */
 export function incrs(unit: number): number[] {
   const round = (step: number, power: number) => Number((step * 10 ** power * unit).toPrecision(12));

@@ -78,8 +78,8 @@ fn values_of_a_key_are_compared_without_cases() {
 #[test]
 fn cases_are_compared_under_each_policy_and_value() {
     let scratch = Scratch::new();
-    let text = "duration = \"1 s\"\n[access]\ndown = { rate = \"2 Mbit/s\" }\nup = { rate = \"512 kbit/s\" }\n\
-                [[traffic]]\nname = \"ping\"\nkind = \"ping\"\nsize = \"500 B\"\n\
+    let text = "duration = \"1 s\"\nstart_jitter = \"0 s\"\n[access]\ndown = { rate = \"2 Mbit/s\" }\n\
+                up = { rate = \"512 kbit/s\" }\n[[traffic]]\nname = \"ping\"\nkind = \"ping\"\nsize = \"500 B\"\n\
                 interval = \"20 ms\"\n[[case]]\nname = \"as it is\"\n[[case]]\nname = \"twice\"\n\
                 set = \"traffic.ping.size=1000 B\"\n";
     std::fs::write(scratch.path.join("cases.toml"), text).unwrap();
@@ -87,8 +87,10 @@ fn cases_are_compared_under_each_policy_and_value() {
     let label = |run: &serde_json::Value| run["label"].as_str().unwrap().to_owned();
     let labels: Vec<String> = comparison["runs"].as_array().unwrap().iter().map(label).collect();
     assert_eq!(labels, ["as it is, 1", "as it is, 2", "twice, 1", "twice, 2"]);
-    let sent = |label: &str| row(&comparison, label)["summary"]["conservation"]["bytes"]["sent"].as_u64().unwrap();
-    assert_eq!(sent("twice, 2"), 2 * sent("as it is, 2"));
+    // 50 requests and their answers, of which the last two may be on their way.
+    let sent = |label: &str| row(&comparison, label)["summary"]["conservation"]["sent"].as_u64().unwrap();
+    let more = sent("twice, 2") - sent("as it is, 2");
+    assert!((98 * 500..=100 * 500).contains(&more), "{more}");
 
     let told = scratch.run("lastmile compare cases.toml --vary 'traffic.ping.size=1 kB,500 B'");
     let expected = "error: --vary traffic.ping.size and the case \"twice\" set one key, traffic.ping.size\n";

@@ -263,8 +263,8 @@ fn clocks(both: &BothEnds) -> String {
             let _ = write!(text, ", and by up to {late} more, since a drift is known within {ppm:.1} ppm.");
         }
         None if both.clock_drift_ppm.is_some_and(|drift| drift != 0.0) => text.push_str(
-            ", if the clocks drift so: at one pace packets would arrive before they are sent. The error of the drift is not \
-             known.",
+            ", if the clocks drift so: at one pace packets would arrive before they are sent. The error of the drift \
+             is not known.",
         ),
         None => text.push_str(", if the clocks run at one pace: the packets do not show their drift."),
     }
