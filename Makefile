@@ -43,14 +43,8 @@ test: ## Run every check: format, lints, tests, API documentation, and live test
 	@scripts/setup.sh test
 	$(CARGO) fmt --all --check
 	$(CARGO) test --workspace --locked --no-run
-	@late=$$(mktemp); LATE=$$late scripts/beside.sh --idle '$(MAKE) test-idle' scripts/live-tests.sh; \
-	  xargs --no-run-if-empty scripts/live-tests.sh < $$late; rm $$late
-
-# What `make test` runs in the processor time that live tests leave.
-.PHONY: test-idle
-test-idle:
 	@scripts/beside.sh 'scripts/beside.sh scripts/python-tests.sh scripts/web-tests.sh' $(CARGO) test --workspace --locked
-	@$(MAKE) lint rustdoc
+	@scripts/beside.sh --idle '$(MAKE) lint rustdoc' scripts/live-tests.sh
 
 .PHONY: same-bytes
 same-bytes: ## Check that equal seeds give equal bytes: every scenario with a debug build and with an optimised one

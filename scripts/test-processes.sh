@@ -4,8 +4,7 @@
 # a line, otherwise twice as many. Tests that need a processor for themselves run last, one after the other. Further
 # arguments are parts of the names of the tests to run, or --nocapture, which shows all their output. A test that fails
 # among others runs once more without them, because other processes can delay what it measures. A test that passes only
-# then is reported as `late` at the end. With a file $LATE the names of these tests are added to it, and the caller
-# repeats them.
+# then is reported as `late` at the end.
 set -euo pipefail
 export BINARY=${1:?usage: scripts/test-processes.sh BINARY [--nocapture] [PART-OF-A-NAME...]} SHOW=failures
 shift
@@ -60,9 +59,5 @@ some() {
 some $((2 * $(nproc))) '$0 !~ alone && $0 !~ few'
 some "$(nproc)" '$0 ~ few'
 some 1 '$0 ~ alone'
-if [ -n "${LATE:-}" ]; then
-  awk NF <<<"$again" >>"$LATE"
-else
-  awk NF <<<"$again" | run late 1
-  [ ! -s "$FAILED" ]
-fi
+awk NF <<<"$again" | run late 1
+[ ! -s "$FAILED" ]
