@@ -1,8 +1,8 @@
 //! Over every channel all bytes arrive once and in order, the connection closes, and no rule is broken.
 
 use lastmile_tcp::{
-    AckConfig, ByteCounting, Config, CongestionConfig, Ecn, InitialWindow, LossDetection, RepairConfig, Rto,
-    TimerConfig, Variant, WindowScale,
+    AckConfig, ByteCounting, Config, CongestionConfig, Ecn, InitialWindow, LimitedTime, LossDetection, RepairConfig,
+    Rto, TimerConfig, Variant, WindowScale,
 };
 use lastmile_units::{ByteCount, Duration};
 use proptest::prelude::*;
@@ -202,19 +202,20 @@ fn a_stream_of_more_than_eight_gibibytes_arrives() {
     assert!(client.stats().retransmissions > 100);
 }
 
+/// The limits of a sender of 2 MB over a clean path, each segment of which is acknowledged at once.
+fn limits_of_2_mb(config: Config) -> LimitedTime {
+    let config = Config { acks: AckConfig { delayed_ack: Duration::ZERO, ..AckConfig::default() }, ..config };
+    let mut pair = Pair::new([quiet(&config, 2_000_000), quiet(&config, 0)], CLEAN, 1);
+    assert!(pair.run(1_000_000));
+    pair.check_end();
+    pair.ends[0].limited_by(pair.now)
+}
+
 /// The receiver's window limits a sender that fills it nearly all the time, and the account has a reason
 /// for every moment.
 #[test]
 fn what_limits_the_sender_is_accounted_for() {
-    let config = Config {
-        receive_window: ByteCount::new(14_600),
-        acks: AckConfig { delayed_ack: Duration::ZERO, ..AckConfig::default() },
-        ..Config::default()
-    };
-    let mut pair = Pair::new([quiet(&config, 2_000_000), quiet(&config, 0)], CLEAN, 1);
-    assert!(pair.run(1_000_000));
-    pair.check_end();
-    let limited = pair.ends[0].limited_by(pair.now);
+    let limited = limits_of_2_mb(Config { receive_window: ByteCount::new(14_600), ..Config::default() });
     // 20 ms for the SYN, and for the FIN with the last data; 2 000 000 / 14 600 round trips of 20 ms between.
     assert!(limited.receive_window >= Duration::from_ms(2_600), "{limited:?}");
     assert_eq!(limited.awaiting_ack, Duration::from_ms(40), "{limited:?}");
@@ -226,15 +227,7 @@ fn what_limits_the_sender_is_accounted_for() {
 /// and leaves nothing unsent.
 #[test]
 fn a_full_send_buffer_limits_the_sender() {
-    let config = Config {
-        send_buffer: Some(ByteCount::new(14_600)),
-        acks: AckConfig { delayed_ack: Duration::ZERO, ..AckConfig::default() },
-        ..Config::default()
-    };
-    let mut pair = Pair::new([quiet(&config, 2_000_000), quiet(&config, 0)], CLEAN, 1);
-    assert!(pair.run(1_000_000));
-    pair.check_end();
-    let limited = pair.ends[0].limited_by(pair.now);
+    let limited = limits_of_2_mb(Config { send_buffer: Some(ByteCount::new(14_600)), ..Config::default() });
     // 2 000 000 / 14 600 round trips of 20 ms.
     assert!(limited.send_buffer >= Duration::from_ms(2_600), "{limited:?}");
     assert_eq!(limited.awaiting_ack, Duration::from_ms(40), "{limited:?}");
