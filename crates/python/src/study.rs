@@ -176,8 +176,8 @@ impl Study {
         self.space.clone_ref(py)
     }
 
-    /// Names of the measures that are known before the first run: all but those of phases. `Table.measures` has those
-    /// that runs have.
+    /// Names of the measures that are known before the first run: all but those of phases and of single flows,
+    /// pings and links. `Table.measures` has those that runs have.
     #[getter]
     fn measures(&self) -> Vec<&'static str> {
         measured::names().collect()

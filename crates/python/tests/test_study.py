@@ -41,7 +41,10 @@ def test_a_run_of_a_study_is_a_single_run(download: lm.Scenario, tmp_path: Path)
     single = lm.compare(download, policy=["cake"], vary={"access.up.rate": ["256 kbit/s"]}, seed=2)
     assert row["upload_bps"] == single.document["runs"][0]["upload_bps"]
     run = lm.run(download.set("access.up.rate", "256 kbit/s").set("access.policy", "cake"), seed=2)
-    assert row["download_bps"] == run.summary["flows"][0]["goodput_bps"]
+    flow = run.summary["flows"][0]
+    assert row["download_bps"] == flow["goodput_bps"]
+    assert row["flows.download.retransmissions"] == flow["retransmissions"] and flow["name"] == "download"
+    assert row["flows.download.delay_s.p95"] == flow["delay_s"]["p95"] > 0
 
 
 def test_the_table_is_a_file_of_the_folder(download: lm.Scenario, tmp_path: Path) -> None:
@@ -371,6 +374,11 @@ def test_wrong_cases_are_named(download: lm.Scenario, tmp_path: Path) -> None:
             lambda: lm.study(download, lm.cases({"a": {"duration": "1 s"}}), duration="2 s"),
             ValueError,
             "space and duration set one key, duration",
+        ),
+        (
+            lambda: lm.study(download, {"case": ["BBR", "CUBIC"]}),
+            lm.ScenarioError,
+            r"names of settings, and the study has none\nhint: .*cases\(\) in Python",
         ),
     ]
     for make, error, message in wrong:

@@ -13,6 +13,7 @@ use lastmile_studies::study::check::check;
 use lastmile_studies::study::folder::{TABLE, carry_out};
 use lastmile_studies::study::journal::{FILE, Record, about_other};
 use lastmile_studies::study::means::{about_phases, means};
+use lastmile_studies::study::measured::is_of_an_entry;
 use lastmile_studies::study::page::PAGE;
 use lastmile_studies::study::plan::{Ended, Failure as Failed, Means, Runs};
 use lastmile_studies::study::statistics::Estimate;
@@ -190,7 +191,7 @@ fn print(start: &Start, described: &Described, (runs, table): (&Runs, &Table), p
             study: &described.name,
             runs: runs.progress.runs,
             simulated: runs.progress.simulated,
-            points: points(table)?,
+            points: points(table, &described.measures)?,
             failed: failed.collect(),
         };
         return Ok(printer.json(&document)?);
@@ -209,8 +210,9 @@ fn print(start: &Start, described: &Described, (runs, table): (&Runs, &Table), p
     Ok(())
 }
 
-/// The means of all measures of each point.
-fn points(table: &Table) -> Result<Vec<Point>> {
+/// The means of the measures of each point: those that the study names, and all but those of single flows, pings and
+/// links.
+fn points(table: &Table, named: &[String]) -> Result<Vec<Point>> {
     let keys = table.keys();
     let set = |point: &[String]| keys.iter().map(|key| (*key).to_owned()).zip(point.iter().cloned()).collect();
     let mut all: Vec<(Vec<String>, Point)> = Vec::new();
@@ -218,7 +220,8 @@ fn points(table: &Table) -> Result<Vec<Point>> {
         let empty = Point { set: set(&point), seeds, means: BTreeMap::new() };
         all.push((point, empty));
     }
-    for measure in table.measures() {
+    let is_printed = |measure: &&str| !is_of_an_entry(measure) || named.iter().any(|name| name == measure);
+    for measure in table.measures().into_iter().filter(is_printed) {
         let estimates: BTreeMap<_, _> = table.estimates(measure)?.into_iter().collect();
         for (point, row) in &mut all {
             if let Some(&Estimate { mean, ci95, seeds }) = estimates.get(point) {

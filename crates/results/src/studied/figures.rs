@@ -81,7 +81,7 @@ fn panel(
         Line {
             label: design.lines.zip(*value).map_or("mean", |(key, value)| study.text(key, value)).to_owned(),
             colour,
-            dash: if colour < 8 { 0 } else { 1 },
+            dash: colour / 8,
             points: found.iter().map(|(at, mean, _)| (*at, *mean)).collect(),
             spread: found.iter().map(|(.., ci95)| *ci95).collect(),
             shape: if design.is_scattered || !places.has_order { Shape::Dot } else { Shape::Interval },

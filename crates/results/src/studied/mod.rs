@@ -26,4 +26,4 @@ mod words;
 
 pub use self::model::{Key, Run, Study, Value};
 pub use self::page::page;
-pub use self::words::units;
+pub use self::words::{unit, units};

@@ -1,5 +1,5 @@
 use super::design::Design;
-use super::words::title;
+use super::words::{title, unit};
 use super::*;
 use crate::format;
 
@@ -165,5 +165,8 @@ fn units_are_those_of_names() {
     assert_eq!(symbol("while upload: download: goodput_bps"), "Gbit/s");
     assert_eq!(symbol("idle: ping: RTT p50_s"), "s");
     assert_eq!((symbol("drops"), symbol("jain_index")), ("", ""));
+    assert_eq!((symbol("flows.download.delay_s.p95"), symbol("links.up.queue_delay_s.count")), ("s", ""));
+    assert_eq!((unit("flows.download.limited_by.receive_window"), unit("links.up.utilisation")), ("share", "share"));
+    assert_eq!((unit("links.up.max_backlog_bytes"), unit("links.up.drops.tail")), ("bytes", "tail"));
     assert_eq!((title("ping.p50_s"), title("jain_index")), ("ping.p50".to_owned(), "jain_index".to_owned()));
 }

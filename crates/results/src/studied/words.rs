@@ -7,12 +7,28 @@ use crate::format::{self, Unit};
 /// The units that a measure's name ends with.
 #[must_use]
 pub fn units(measure: &str) -> &'static [Unit] {
-    match measure.rsplit(['_', '.']).next() {
-        Some("bps") => format::RATES,
-        Some("s") => format::SECONDS,
-        Some("bytes") => format::BYTES,
-        Some("share" | "utilisation") => format::SHARES,
+    match unit(measure) {
+        "bps" => format::RATES,
+        "s" => format::SECONDS,
+        "bytes" => format::BYTES,
+        "share" => format::SHARES,
         _ => format::NUMBERS,
+    }
+}
+
+/// The unit of a measure, as the last word of its name; the name itself where it has none. The statistics of a quantity
+/// have the unit of the quantity: `delay_s.p95`.
+#[must_use]
+pub fn unit(measure: &str) -> &str {
+    let quantity = match measure.rsplit_once('.') {
+        Some((_, "count")) => "",
+        Some((quantity, "min" | "mean" | "p50" | "p95" | "p99" | "p999" | "max" | "jitter")) => quantity,
+        _ => measure,
+    };
+    match quantity.rsplit(['_', '.']).next() {
+        Some("utilisation") => "share",
+        _ if quantity.contains("limited_by.") => "share",
+        last => last.unwrap_or(quantity),
     }
 }
 

@@ -5,8 +5,10 @@ use std::thread;
 
 use lastmile_scenario::{Diagnostic, Need, Report};
 
+use super::cases::CASE;
 use super::measured::may_be;
 use super::plan::{Attend, Ended, Load, Means, Progress, Study};
+use crate::error::Error;
 use crate::parallel::in_order_attended;
 
 /// The most points that are read before a study has a folder.
@@ -52,6 +54,10 @@ fn read<S: Send>(
     attend: &mut Attend<'_, S>,
 ) -> Result<(Vec<Vec<Need>>, Report), Ended<S>> {
     let wrong = |report: Report| Ended::Wrong(report.into());
+    if study.space.keys.iter().any(|key| key == CASE) && study.space.cases.all().is_empty() {
+        let error = Error::new("the values of the key case are names of settings, and the study has none");
+        return Err(Ended::Wrong(error.hint("[[case]] of a study file, or cases() in Python, has names and settings")));
+    }
     study.seeds.measure().map_or(Ok(()), |measure| may_be(measure)).map_err(Ended::Wrong)?;
     let file = load(study.common).map_err(wrong)?;
     let seed = file.network_ref().seed;

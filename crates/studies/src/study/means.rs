@@ -1,6 +1,6 @@
 //! Means for people: a row for each point, a column for each measure.
 
-use lastmile_results::format;
+use lastmile_results::{format, studied};
 use lastmile_text::table::{Kind, Table as Text};
 
 use super::statistics::Estimate;
@@ -55,9 +55,10 @@ pub(super) fn shown(table: &Table, measures: &[String]) -> Vec<String> {
 
 /// An estimate in the unit that the name of its measure ends with.
 fn words(measure: &str, Estimate { mean, ci95, .. }: Estimate) -> String {
-    let one: fn(f64) -> String = match measure.rsplit('_').next() {
-        Some("bps") => format::signed_rate,
-        Some("s") => format::seconds,
+    let one: fn(f64) -> String = match studied::unit(measure) {
+        "bps" => format::signed_rate,
+        "s" => format::seconds,
+        "share" => format::percent,
         _ => format::number,
     };
     ci95.map_or_else(|| one(mean), |ci95| format!("{} ± {}", one(mean), one(ci95)))
