@@ -53,8 +53,13 @@ impl AccEcnReceiver {
         }
     }
 
+    /// This number of packets with `len` octets of payload arrived together. True: an acknowledgement is due.
+    pub(crate) fn on_packets(&mut self, ecn: u8, len: u16, packets: u16) -> bool {
+        (1..packets).fold(self.on_packet(ecn, len), |due, _| self.on_packet(ecn, 0) | due)
+    }
+
     /// A packet with `len` octets of payload arrived. True: an acknowledgement is due.
-    pub(crate) fn on_packet(&mut self, ecn: u8, len: u16) -> bool {
+    fn on_packet(&mut self, ecn: u8, len: u16) -> bool {
         let len = u32::from(len);
         let counter = match ecn {
             Meta::CE => &mut self.bytes.ce,

@@ -6,12 +6,13 @@
 //! The window begins at 64 KiB. Once a round trip the receiver compares the octets that the application has
 //! read with those of the best round trip before. If they are more, the target rises to twice that number,
 //! and further by four times its relative growth, so that the window does not limit a sender that doubles
-//! each round trip in slow start. Towards the target the window opens by two segments for each that arrives
-//! in order. The target never falls, and is at most [`Config::receive_window`].
+//! each round trip in slow start. Data out of order raise it to twice the best round trip and the octets up to
+//! the highest one that is held. Towards the target the window opens by two segments for each that arrives in
+//! order, with SACK also for each out of order, as far as held data leave memory. The target never falls, and
+//! is at most [`Config::receive_window`].
 //!
 //! Differs: the round trip follows from timestamps alone, or without them from the time that a window of
-//! data takes. Data out of order do not raise the target. Memory is not counted, so users subtract the
-//! share that headers take.
+//! data takes. Memory of headers is not counted, so users subtract the share that they take.
 //! Cost: an addition and two comparisons for each data segment, a division for each round trip; 56 bytes, boxed.
 
 use lastmile_units::{Duration, Instant};
@@ -48,6 +49,16 @@ pub(crate) struct Read {
     pub(crate) most: u32,
     /// The round trip by its timestamp.
     pub(crate) echoed: Option<Duration>,
+    /// The data out of order after it.
+    pub(crate) held: Held,
+}
+
+/// The data out of order that the receiver holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Held {
+    pub(crate) octets: u64,
+    /// From the next expected octet to the end of the highest one that is held.
+    pub(crate) span: u64,
 }
 
 impl Autotune {
@@ -64,8 +75,26 @@ impl Autotune {
             self.raise_target(read);
             (self.began, self.from) = (now, read.next);
         }
-        let opened = read.window.saturating_add(2 * u32::from(config.own_mss()));
-        read.window.max(opened.min(self.target).min(read.most))
+        self.open(config, read.held, (read.window, read.most))
+    }
+
+    /// The window after a segment out of order.
+    pub(crate) fn on_early(&mut self, config: &Config, held: Held, (window, most): (u32, u32)) -> u32 {
+        self.aim(u64::from(self.best) * 2, held, most);
+        self.open(config, held, (window, most))
+    }
+
+    /// The window opens by two segments.
+    fn open(&self, config: &Config, held: Held, (window, most): (u32, u32)) -> u32 {
+        let opened = window.saturating_add(2 * u32::from(config.own_mss()));
+        let free = u64::from(self.target).saturating_sub(held.octets);
+        window.max(opened.min(u32::try_from(free).unwrap_or(u32::MAX)).min(most))
+    }
+
+    /// Raises the target to these octets in order and those up to the end of the data that are held.
+    fn aim(&mut self, in_order: u64, held: Held, most: u32) {
+        let target = u32::try_from(in_order + held.span).unwrap_or(u32::MAX);
+        self.target = self.target.max(target.min(most.max(START)));
     }
 
     fn measure(&mut self, now: Instant, read: Read) {
@@ -92,8 +121,7 @@ impl Autotune {
         let twice = u64::from(copied) * 2;
         let growth = twice * u64::from(copied - self.best) / u64::from(self.best.max(1)) * 2;
         self.best = copied;
-        let target = u32::try_from(twice + growth).unwrap_or(u32::MAX);
-        self.target = self.target.max(target).min(read.most.max(START));
+        self.aim(twice + growth, read.held, read.most);
     }
 }
 
@@ -126,7 +154,8 @@ mod tests {
                 self.now += Duration::from_us(20_000 / u64::from(segments));
                 self.next += u64::from(MSS);
                 let echoed = echoed.then(|| Duration::from_ms(20));
-                let read = Read { next: self.next, window: self.window, most: 6_000_000, echoed };
+                let read =
+                    Read { next: self.next, window: self.window, most: 6_000_000, echoed, held: Held::default() };
                 self.window = self.tune.on_data(self.now, &config(), read);
             }
         }
@@ -151,7 +180,7 @@ mod tests {
         let mut tune = Autotune::new(Instant::ZERO, &config);
         for number in 1..=8 {
             let (window, echoed) = (START, Some(Duration::from_ms(20)));
-            let read = Read { next: 1 + number * 8948, window, most: 6_000_000, echoed };
+            let read = Read { next: 1 + number * 8948, window, most: 6_000_000, echoed, held: Held::default() };
             tune.on_data(Instant::ZERO + Duration::from_us(2_500 * number), &config, read);
         }
         assert_eq!((tune.best, tune.target), (71_584, 169_596));
@@ -196,6 +225,24 @@ mod tests {
                 segments *= 2;
             }
         }
+    }
+
+    /// The first of 40 segments is missing. Those after it raise the target to twice the best round trip, 28 960, and
+    /// 40 segments, and open the window by two each, as far as the held ones leave memory.
+    #[test]
+    fn data_out_of_order_open_the_window() {
+        let mut tune = Stream::new().tune;
+        let early = |tune: &mut Autotune, segments: u32, window: u32| {
+            let octets = u64::from(segments * MSS);
+            tune.on_early(&config(), Held { octets, span: octets + u64::from(MSS) }, (window, 6_000_000))
+        };
+        assert_eq!(early(&mut tune, 1, START), START, "the target is above 14 480 * 2 + 2 * 1448");
+        assert_eq!(early(&mut tune, 39, START), START);
+        assert_eq!(tune.target, 28_960 + 40 * MSS);
+        tune.target = 200_000;
+        assert_eq!(early(&mut tune, 40, START), START + 2 * MSS);
+        assert_eq!(early(&mut tune, 92, START), 200_000 - 92 * MSS);
+        assert_eq!(early(&mut tune, 93, START), START, "the window never shrinks");
     }
 
     #[test]

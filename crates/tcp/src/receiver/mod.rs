@@ -27,6 +27,7 @@ use crate::ranges::Range;
 use crate::stats::ReceiveStats;
 use accecn::AccEcnReceiver;
 use ack_timing::AckTiming;
+use autotune::Held;
 pub(crate) use quick_acks::Pace;
 use reassembly::Reassembly;
 pub(crate) use timestamps::Timestamps;
@@ -249,11 +250,7 @@ impl Receiver {
     /// Records data with this ECN field, in this number of packets, on a connection with Accurate ECN.
     pub(crate) fn on_accecn(&mut self, ecn: u8, len: u16, packets: u16) {
         let Some(accecn) = &mut self.accecn else { return };
-        let mut due = accecn.on_packet(ecn, len);
-        for _ in 1..packets {
-            due |= accecn.on_packet(ecn, 0);
-        }
-        if due {
+        if accecn.on_packets(ecn, len, packets) {
             self.acks.set_due();
         }
     }
@@ -317,7 +314,8 @@ impl Receiver {
     /// Octets arrived in order, and the application reads them.
     #[inline]
     fn on_accepted(&mut self, now: Instant, config: &Config, data: Data, pace: impl FnOnce() -> Pace) {
-        let opened = config.autotune && self.window.tune(now, config, self.next, config.timers.echoed(data.echoed));
+        let opened = config.autotune
+            && self.window.tune(now, config, (self.next, self.held()), config.timers.echoed(data.echoed));
         if config.acks.quick_acks {
             if opened {
                 self.acks.quick().on_window_opened();
@@ -383,6 +381,10 @@ impl Receiver {
         }
     }
 
+    fn held(&self) -> Held {
+        self.reassembly.as_ref().map_or_else(Held::default, |reassembly| reassembly.held(self.next))
+    }
+
     fn reassembly(&mut self) -> &mut Reassembly {
         self.reassembly.get_or_insert_with(|| Box::new(Reassembly::new()))
     }
@@ -403,6 +405,10 @@ impl Receiver {
             return Arrival::OutOfOrder;
         }
         if self.reassembly().insert(start, end) {
+            // Without SACK a changed window is no duplicate acknowledgement.
+            if self.sack && config.autotune {
+                self.window.tune_early(now, config, self.held());
+            }
             return Arrival::OutOfOrder;
         }
         if config.acks.dsack {

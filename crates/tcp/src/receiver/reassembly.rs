@@ -8,6 +8,7 @@
 
 use lastmile_packet::Options;
 
+use super::autotune::Held;
 use crate::ranges::{Range, RangeSet};
 
 #[derive(Clone, Debug)]
@@ -40,6 +41,11 @@ impl Reassembly {
     /// The octets that are held.
     pub(super) fn octets(&self) -> u64 {
         self.held.octets()
+    }
+
+    /// The octets that are held, and how far they reach beyond `next`.
+    pub(super) fn held(&self, next: u64) -> Held {
+        Held { octets: self.octets(), span: self.held.last().map_or(0, |last| last.end - next) }
     }
 
     /// Octets `start..end` arrived beyond the next expected one. Returns whether any of them is new.

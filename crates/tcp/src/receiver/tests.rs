@@ -19,7 +19,7 @@ fn while_the_window_opens_each_segment_is_acknowledged() {
     for step in 1..200 {
         let before = receiver.window.buffer();
         let now = Instant::ZERO.saturating_add(Duration::from_us(250 * step));
-        if receiver.window.tune(now, &config, 1460 * step, echoed) {
+        if receiver.window.tune(now, &config, (1460 * step, Held::default()), echoed) {
             receiver.acks.quick().on_window_opened();
         }
         let opens = receiver.window.buffer() > before;

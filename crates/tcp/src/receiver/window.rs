@@ -7,7 +7,7 @@
 
 use lastmile_units::{Duration, Instant};
 
-use super::autotune::{Autotune, Read, START};
+use super::autotune::{Autotune, Held, Read, START};
 use crate::Config;
 
 #[derive(Clone, Debug)]
@@ -78,14 +78,31 @@ impl ReceiveWindow {
     }
 
     /// The application reads the data up to `next`. True: the window opens further.
-    pub(super) fn tune(&mut self, now: Instant, config: &Config, next: u64, echoed: Option<Duration>) -> bool {
+    pub(super) fn tune(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        (next, held): (u64, Held),
+        echoed: Option<Duration>,
+    ) -> bool {
         if self.paused {
             return false;
         }
         let (window, most) = (self.buffer, self.most(config));
-        let autotune = self.autotune.get_or_insert_with(|| Box::new(Autotune::new(now, config)));
-        self.buffer = autotune.on_data(now, config, Read { next, window, most, echoed });
+        self.buffer = self.autotune(now, config).on_data(now, config, Read { next, window, most, echoed, held });
         self.buffer > window
+    }
+
+    /// Data arrived out of order, and SACK reports them.
+    pub(super) fn tune_early(&mut self, now: Instant, config: &Config, held: Held) {
+        if !self.paused {
+            let window = (self.buffer, self.most(config));
+            self.buffer = self.autotune(now, config).on_early(config, held, window);
+        }
+    }
+
+    fn autotune(&mut self, now: Instant, config: &Config) -> &mut Autotune {
+        self.autotune.get_or_insert_with(|| Box::new(Autotune::new(now, config)))
     }
 
     /// The end of the free part of the buffer.
