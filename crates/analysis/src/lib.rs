@@ -29,6 +29,7 @@
 //! | `roundtrip.rs`, `response_time.rs` | the parts of the round trip on both sides of the capture |
 //! | `limit.rs`, `sender.rs` | the limits of a sender; their reconstruction from a distant capture |
 //! | `remote.rs`, `sender_clock.rs` | a distant sender with its packets and ACKs at the times of its own end |
+//! | `runs.rs` | runs of packets that were not played |
 //! | `segment_size.rs` | the size of a full segment, also where offloads merge several |
 //! | `vantage.rs` | the position of the capture on the path |
 //! | `outcome.rs` | the results |
@@ -58,6 +59,7 @@ mod ranges;
 mod remote;
 mod response_time;
 mod roundtrip;
+mod runs;
 mod segment_size;
 mod sender;
 mod sender_clock;

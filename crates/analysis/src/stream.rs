@@ -7,8 +7,7 @@
 //! The play-out follows the delay: a packet is played at its sending time plus the smallest delay of the present and
 //! the preceding half second of sending times, plus the buffer. A packet that arrives after that time is late. So a
 //! queue that grows by more than the buffer within that time makes packets late, and a queue that stands delays them
-//! all. A skipped packet number counts as lost, and stays so if the packet arrives out of order. A copy of a packet
-//! that has arrived is discarded.
+//! all. A packet that others overtake is judged by its delay alone. A copy of a packet that has arrived is discarded.
 //!
 //! Published: Ramjee, Kurose, Towsley and Schulzrinne 1994 (play-out that follows the delay). Differs: the smallest
 //! delay of a window replaces their moving averages, which need a talkspurt to change.
@@ -19,6 +18,7 @@ use lastmile_units::{Duration, Instant};
 
 use crate::buckets::Buckets;
 use crate::duplicates::Seen;
+use crate::runs::Runs;
 
 /// The measurements of a stream at its receiver.
 #[derive(Clone, Debug, Default)]
@@ -87,7 +87,7 @@ pub struct Stream {
     /// Number after that of the latest packet in order.
     next: u64,
     seen: Seen,
-    in_run: bool,
+    runs: Runs,
     /// Packets, and the sum of their delays, at the latest call of [`Stream::take_mean_s`].
     taken: (u64, u128),
 }
@@ -104,7 +104,7 @@ impl Stream {
             base: Base::default(),
             next: 0,
             seen: Seen::default(),
-            in_run: false,
+            runs: Runs::default(),
             taken: (0, 0),
         }
     }
@@ -141,24 +141,18 @@ impl Stream {
         }
         let late = delay > base + self.buffer;
         of.late += u64::from(late);
-        // A packet out of order was counted when it was skipped.
-        let Some(skipped) = number.checked_sub(self.next) else { return true };
+        let Some(skipped) = number.checked_sub(self.next) else {
+            if !late {
+                self.runs.play_late(self.next - 1 - number);
+            }
+            return true;
+        };
         self.next = number + 1;
-        if skipped > 0 {
-            self.unplayed(skipped);
-        }
-        if late {
-            self.unplayed(1);
-        } else {
-            self.in_run = false;
+        self.runs.skip(skipped + u64::from(late));
+        if !late {
+            self.runs.play();
         }
         true
-    }
-
-    fn unplayed(&mut self, packets: u64) {
-        self.reception.runs += u64::from(!self.in_run);
-        self.reception.in_runs += packets;
-        self.in_run = true;
     }
 
     /// Number after that of the latest packet that arrived in order.
@@ -193,9 +187,8 @@ impl Stream {
     pub fn finish(mut self, end: Instant, outstanding: impl Iterator<Item = Instant>, under_way: u64) -> Reception {
         let waits = self.base.smallest() + self.buffer;
         let overdue = outstanding.filter(|sent| end.since(*sent) > waits).count() as u64;
-        if overdue > 0 {
-            self.unplayed(overdue);
-        }
+        self.runs.skip(overdue);
+        (self.reception.runs, self.reception.in_runs) = self.runs.finish();
         self.reception.overdue = overdue.min(under_way);
         self.reception
     }
@@ -323,12 +316,12 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_out_of_turn_is_counted_once() {
+    fn a_packet_out_of_turn_is_no_loss() {
         let mut stream = Stream::new(MS(60), false);
         for number in [0, 2, 1, 3] {
             stream.arrived(number, at(number), at(number + 5));
         }
         let reception = stream.finish(at(100), std::iter::empty(), 0);
-        assert_eq!((reception.packets, reception.runs, reception.in_runs, reception.late), (4, 1, 1, 0));
+        assert_eq!((reception.packets, reception.runs, reception.in_runs, reception.late), (4, 0, 0, 0));
     }
 }

@@ -128,8 +128,7 @@ pub(super) fn heard(
     let late_packets = reception.late + reception.overdue;
     let judged = reception.packets + lost_packets + reception.overdue;
     let unplayed_share = (judged > 0).then(|| to_f64(lost_packets + late_packets) / to_f64(judged));
-    // Random loss of a share p comes in runs of 1 / (1 - p). Packets that others overtook and that were played are gaps
-    // in the order of arrival alone.
+    // Random loss of a share p comes in runs of 1 / (1 - p).
     let lost_share = unplayed_share.filter(|share| *share > 0.0);
     let burst_ratio = reception.mean_run().zip(lost_share).map(|(run, share)| run * (1.0 - share));
     let heard = Heard { reception, loss: unplayed_share, burst_ratio };

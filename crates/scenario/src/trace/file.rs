@@ -12,9 +12,13 @@ use super::rattan;
 /// A packet-delivery trace above this rate is in seconds rather than milliseconds.
 const FASTEST: BitRate = BitRate::from_mbit_per_s(10_000);
 
+/// So is a trace of 10 to 1000 numbers that is faster than this: in milliseconds it would last less than a second.
+const FAST: BitRate = BitRate::from_mbit_per_s(500);
+const SHORT: std::ops::Range<Duration> = Duration::from_ms(10)..Duration::from_s(1);
+
 /// A packet-delivery trace that is longer and slower than these is in microseconds.
-const LONGEST: Duration = Duration::from_s(3600);
-const SLOWEST: BitRate = BitRate::from_kbit_per_s(100);
+const LONGEST: Duration = Duration::from_s(1800);
+const SLOWEST: BitRate = BitRate::from_mbit_per_s(1);
 
 const PS_PER_MS: u128 = 1_000_000_000;
 
@@ -191,7 +195,7 @@ fn usual(trace: &Trace, last: Duration, unit: Option<TimeUnit>) -> Result<(), St
     };
     let other = match unit {
         Some(_) => None,
-        None if mean > FASTEST => Some("seconds"),
+        None if mean > FASTEST || (mean > FAST && SHORT.contains(&last)) => Some("seconds"),
         None if last > LONGEST && mean < SLOWEST => Some("microseconds"),
         None => None,
     };

@@ -93,6 +93,11 @@ fn times_that_decrease_and_wrong_units_are_told() {
     assert!(read(&lines(1_000)).is_ok());
     assert!(error(&lines(1)).contains("are these seconds?"), "{}", error(&lines(1)));
     assert!(error(&lines(1_000_000)).contains("are these microseconds?"), "{}", error(&lines(1_000_000)));
+    // 416 lines a second are 5 Mbit/s; as many a millisecond for 60 ms are 5 Gbit/s. A constant rate needs one line.
+    let in_seconds =
+        |seconds: u64| (0..416 * seconds).map(|number| format!("{}\n", 1 + number / 416)).collect::<String>();
+    assert!(error(&in_seconds(60)).contains("are these seconds?"));
+    assert!(read(&in_seconds(1)).is_ok(), "5 Gbit/s");
 }
 
 /// An empty cell leaves a value to the direction; a byte-order mark is none of the file's words.
