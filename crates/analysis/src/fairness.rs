@@ -5,7 +5,8 @@
 //!
 //! Connections share a line while they are active together. So those are compared that were active together with
 //! another one for at least half of their own time. The goodput of all is what they carried, over the time in which at
-//! least one was active: rates of connections one after another have no sum.
+//! least one was active: rates of connections one after another have no sum. A connection that was idle for nine tenths
+//! of its time, as the control connection of a test, is not active; where all are, all count.
 
 use lastmile_theory::fairness::jain;
 
@@ -41,7 +42,7 @@ pub struct Fairness {
     pub connections: usize,
     /// Those that were active together, of which all indices and correlations are.
     pub compared: usize,
-    /// What all carried, over the time in which at least one was active.
+    /// What all carried that were not idle, over the time in which at least one was active.
     pub goodput_bps: f64,
     /// Jain's index, from 1/n to 1; `None` if all goodputs are zero, or no two were active together.
     pub jain_index: Option<f64>,
@@ -70,6 +71,8 @@ const EVEN: f64 = 0.98;
 const TELLING: f64 = 0.7;
 /// The least share of time that is reported.
 const MUCH: f64 = 0.1;
+/// The share of time without data to send from which a connection is idle.
+const IDLE: f64 = 0.9;
 /// The most connections that a sentence names.
 const MOST_NAMED: usize = 8;
 
@@ -118,7 +121,9 @@ const HALF: f64 = 0.5;
 
 /// The fairness of these connections.
 #[must_use]
-pub fn fairness(all: &[Share]) -> Fairness {
+pub fn fairness(connections: &[Share]) -> Fairness {
+    let busy: Vec<Share> = connections.iter().filter(|share| share.idle_share < IDLE).copied().collect();
+    let all = if busy.is_empty() { connections } else { &busy[..] };
     let activity = Activity::of(all);
     let bits = all.iter().map(|share| share.goodput_bps * (share.end_s - share.start_s)).sum::<f64>();
     let together: Vec<Share> = all.iter().filter(|share| activity.is_together(share)).copied().collect();
@@ -133,14 +138,14 @@ pub fn fairness(all: &[Share]) -> Fairness {
         shares.iter().filter_map(|share| Some((share.rtt_s.filter(|rtt| *rtt > 0.0)?.recip(), share.goodput_bps)));
     let line = Line::through(shares.iter().filter(|share| share.idle_share < MUCH).map(timeouts_and_goodput));
     let mut fairness = Fairness {
-        connections: all.len(),
+        connections: connections.len(),
         compared: shares.len(),
         goodput_bps: if bits > 0.0 { bits / activity.span_s() } else { 0.0 },
         jain_index: jain(goodputs()),
         jain_index_without_timers: jain(shares.iter().map(freed)),
         coefficient_of_variation: variation(goodputs()),
-        timeouts: all.iter().map(|share| share.timeouts).sum(),
-        fast_retransmits: all.iter().map(|share| share.fast_retransmits).sum(),
+        timeouts: connections.iter().map(|share| share.timeouts).sum(),
+        fast_retransmits: connections.iter().map(|share| share.fast_retransmits).sum(),
         correlation_with_timeouts: line.as_ref().map(|line| line.correlation),
         bps_per_timeout: line.map(|line| line.slope),
         correlation_with_inverse_rtt: Line::through(inverse).map(|line| line.correlation),
@@ -199,9 +204,16 @@ fn explain(shares: &[Share], fairness: &Fairness) -> String {
     format!("neither timeouts, round trips, windows nor idle applications explain it (index {index:.2})")
 }
 
-/// The connections whose share is at least [`MUCH`] and twice the mean of the others.
+/// The connections whose share is at least [`MUCH`] and twice the mean of the others. All of them, where each has
+/// [`MUCH`] and none has twice as much as others.
 fn above(shares: &[Share], of: impl Fn(&Share) -> f64) -> Vec<&Share> {
-    shares.iter().filter(|share| of(share) >= MUCH).collect()
+    let mut sorted: Vec<f64> = shares.iter().map(&of).collect();
+    sorted.sort_by(|one, other| other.total_cmp(one));
+    // The others are the smallest shares: as few of them as possible.
+    let stands_out = |named: &usize| sorted[named - 1] >= MUCH.max(2.0 * mean(sorted[*named..].iter().copied()));
+    let count = sorted.len();
+    let named = (1..count).rev().chain((count > 0).then_some(count)).find(stands_out);
+    named.map_or_else(Vec::new, |named| shares.iter().filter(|share| of(share) >= sorted[named - 1]).collect())
 }
 
 fn names(shares: &[&Share]) -> String {
@@ -307,14 +319,45 @@ mod tests {
         assert_eq!(fairness(&[]).jain_index, None);
     }
 
-    /// An upload and the control connections of its test, each with one timer: three points, of which two had nothing
-    /// to send.
+    /// A download and two connections that mostly wait, each with one timer: three points, of which two had nothing to
+    /// send.
     #[test]
     fn timeouts_of_idle_connections_explain_no_goodput() {
-        let idle = |number| Share { idle_share: 0.99, ..share(number, 1.0, 1, 0.001) };
+        let idle = |number| Share { idle_share: 0.89, ..share(number, 1.0, 1, 0.001) };
         let fairness = fairness(&[share(1, 1e6, 0, 0.0), idle(2), idle(3)]);
         assert_eq!(fairness.correlation_with_timeouts, None);
-        assert_eq!(fairness.explanation, "connections 2 and 3 had nothing to send for 99 % of the time");
+        assert_eq!(fairness.explanation, "connections 2 and 3 had nothing to send for 89 % of the time");
+    }
+
+    /// An upload of 10 s and the control connection of its test, 20 s long: 1 Mbit/s, and not half of it.
+    #[test]
+    fn an_idle_connection_is_not_active() {
+        let upload = Share { idle_share: 0.12, ..share(2, 1e6, 0, 0.0) };
+        let control = Share { idle_share: 0.996, timeouts: 1, ..at(1, 0.0, 20.0, 800.0) };
+        let found = fairness(&[control, upload]);
+        assert_eq!((found.connections, found.compared, found.timeouts), (2, 1, 1));
+        assert!((found.goodput_bps - 1e6).abs() < 1e-6, "{}", found.goodput_bps);
+        assert_eq!(found.explanation, "");
+        // Nothing but idle connections: 800 bit/s each.
+        assert!((fairness(&[control, control]).goodput_bps - 1_600.0).abs() < 1e-9);
+    }
+
+    /// 60 % is twice the mean of 12 and 15 %; 30, 25 and 20 % are alike; 0.5 % is not much.
+    #[test]
+    fn those_are_named_that_have_twice_the_mean_of_the_others() {
+        let named = |idle: &[f64]| {
+            let shares: Vec<Share> = (1..)
+                .zip(idle)
+                .map(|(number, idle_share)| Share { idle_share: *idle_share, ..share(number, 1.0, 0, 0.0) })
+                .collect();
+            above(&shares, |share| share.idle_share).iter().map(|share| share.number).collect::<Vec<_>>()
+        };
+        assert_eq!(named(&[0.12, 0.6, 0.15]), [2]);
+        assert_eq!(named(&[0.12, 0.996]), [2]);
+        assert_eq!(named(&[0.99, 0.0, 0.99]), [1, 3]);
+        assert_eq!(named(&[0.2, 0.3, 0.25]), [1, 2, 3]);
+        assert_eq!(named(&[0.005, 0.0]), [0; 0]);
+        assert_eq!(named(&[]), [0; 0]);
     }
 
     #[test]

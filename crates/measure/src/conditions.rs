@@ -123,13 +123,7 @@ impl Conditions {
         let (grade, grade_loads) = grade(&increases);
         let mut sentences: Vec<String> = usual.iter().map(idle_in_words).collect();
         sentences.extend(increases.iter().map(in_words));
-        sentences.extend(others.iter().filter_map(|phase| phase.load).map(|load| {
-            format!(
-                "All datagrams of the phase {} arrived: they did not fill the line, so its delays are not those under \
-                 load.",
-                words(load)
-            )
-        }));
+        sentences.extend(others.iter().filter_map(|phase| Some(unfilled(words(phase.load?), phase))));
         let target = Some(idle.probes[index].subject.target.clone());
         let mut conditions = Self { target, grade, grade_loads, increases, sentences };
         let graded = conditions.grade_in_short();
@@ -139,12 +133,31 @@ impl Conditions {
         conditions
     }
 
-    /// The letter of the grade, with the direction where it is that of one alone.
+    /// The letter of the grade, with its load where it is not the mean of a download and an upload.
     #[must_use]
     pub fn grade_in_short(&self) -> Option<String> {
-        let of = alone(&self.grade_loads).map(|load| format!(" of {load} alone")).unwrap_or_default();
+        let of = only(&self.grade_loads).map(|load| format!(" of {load}")).unwrap_or_default();
         self.grade.map(|grade| format!("{}{of}", grade.letter()))
     }
+}
+
+/// The reason for which a load did not fill the line.
+fn unfilled(name: &str, phase: &Phase) -> String {
+    let of = match phase.limited {
+        None => {
+            return format!(
+                "All datagrams of the phase {name} arrived: they did not fill the line, so its delays are not those \
+                 under load."
+            );
+        }
+        Some(Direction::Download) => "The download",
+        Some(Direction::Upload) => "The upload",
+        Some(Direction::Both) => "Each direction",
+    };
+    format!(
+        "{of} of the phase {name} reached the limit of the server: it did not fill the line, so its delays are not \
+         those under load."
+    )
 }
 
 /// The first series with answers in every phase.
@@ -229,12 +242,14 @@ fn grade(increases: &[Increase]) -> (Option<Grade>, Vec<Direction>) {
     (grade, counted.iter().map(|increase| increase.load).collect())
 }
 
-/// The one direction that a grade is of, in words.
-fn alone(loads: &[Direction]) -> Option<&'static str> {
-    let only = |direction| !loads.is_empty() && loads.iter().all(|load| *load == direction);
-    [(Direction::Download, "a download"), (Direction::Upload, "an upload")]
-        .into_iter()
-        .find_map(|(direction, words)| only(direction).then_some(words))
+/// The one kind of load that a grade is of, in words.
+fn only(loads: &[Direction]) -> Option<&'static str> {
+    let (first, rest) = loads.split_first()?;
+    rest.iter().all(|load| load == first).then_some(match first {
+        Direction::Download => "a download alone",
+        Direction::Upload => "an upload alone",
+        Direction::Both => "both directions at a time",
+    })
 }
 
 fn idle_in_words(idle: &Delays) -> String {
@@ -343,6 +358,23 @@ mod tests {
         assert_eq!(of(1).grade, Some(Grade::APlus));
     }
 
+    /// A server that lets 5 Mbit/s of a line of 50 pass: its download waits for nothing.
+    #[test]
+    fn a_load_at_the_limit_of_the_server_has_no_grade() {
+        let of = |limited| {
+            let download = Phase { limited, ..phase(Some(Direction::Download), 0.021) };
+            let upload = phase(Some(Direction::Upload), 0.220);
+            Conditions::of(&measured_in(vec![phase(None, 0.020), download, upload]))
+        };
+        let held = of(Some(Direction::Download));
+        assert_eq!((held.grade_in_short().as_deref(), held.increases.len()), (Some("D of an upload alone"), 1));
+        let sentence = "The download of the phase download reached the limit of the server: it did not fill the line, \
+                        so its delays are not those under load.";
+        assert!(held.sentences.iter().any(|it| it == sentence), "{:?}", held.sentences);
+        // The mean of 1 and 200 ms.
+        assert_eq!(of(None).grade_in_short().as_deref(), Some("C"));
+    }
+
     #[test]
     fn the_grade_is_the_mean_of_both_directions() {
         let measured = measured_in(vec![
@@ -373,7 +405,8 @@ mod tests {
         assert_eq!(part(std::slice::from_ref(idle)).0, None);
         // 10 ms, 200 ms and 1980 ms: the whole line has C.
         let (of_both, of_one) = (part(&[idle.clone(), both.clone()]), part(&[idle.clone(), download.clone()]));
-        assert_eq!((of_both.0.as_deref(), of_both.1), (Some("F"), vec![Direction::Both]));
+        let both = Some("F of both directions at a time");
+        assert_eq!((of_both.0.as_deref(), of_both.1), (both, vec![Direction::Both]));
         assert_eq!((of_one.0.as_deref(), of_one.1), (Some("A of a download alone"), vec![Direction::Download]));
         let sentence = "Bufferbloat grade A of a download alone by the thresholds of DSLReports.";
         assert_eq!(of_one.2.as_deref(), Some(sentence));

@@ -26,6 +26,7 @@ pub mod detect;
 mod error;
 pub mod flent;
 pub mod foreign;
+mod holes;
 #[doc(hidden)]
 pub mod hostile;
 pub mod load;

@@ -59,16 +59,21 @@ pub struct Phase {
     /// The outcome of the datagrams of a UDP load, one entry for each direction.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub datagrams: Vec<Datagrams>,
+    /// The loaded directions that the server's limit held back: [`Direction::Both`] for both of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limited: Option<Direction>,
     /// Round trips per minute, by the formula of draft-ietf-ippm-responsiveness where all its
     /// probes are there.
     pub responsiveness: Option<Responsiveness>,
 }
 
 impl Phase {
-    /// False where a UDP load lost nothing: it did not fill the line, and delays are not those of a full one.
+    /// False where a UDP load lost nothing, or the server's limit held a direction back: the load did not fill the
+    /// line, and delays are not those of a full one.
     #[must_use]
     pub fn fills_the_line(&self) -> bool {
-        self.datagrams.is_empty() || self.datagrams.iter().any(|datagrams| datagrams.lost > 0)
+        let all_arrived = !self.datagrams.is_empty() && self.datagrams.iter().all(|datagrams| datagrams.lost == 0);
+        !all_arrived && self.limited.is_none()
     }
 }
 

@@ -278,7 +278,13 @@ impl Session<'_> {
     /// Warns of the directions of the latest phase that the server's limit held back.
     fn warn_of_limit(&mut self, kind: Option<Direction>, limit_bps: Option<u64>) {
         let Some((bps, limit)) = limit_bps.and_then(|bps| Some((bps, BitRate::from_bps(bps)?))) else { return };
-        for direction in self.recorded.limited(bps) {
+        let directions = match self.recorded.limited(bps) {
+            None => return,
+            Some(Direction::Download) => &["download"][..],
+            Some(Direction::Upload) => &["upload"],
+            Some(Direction::Both) => &["download", "upload"],
+        };
+        for direction in directions {
             self.warn(format!(
                 "phase {}: the {direction} reached the limit of the server, {limit}: the line may carry more, and \
                  delays are not those of a full line",

@@ -1,5 +1,6 @@
 //! Metrics of a running program for Prometheus, in its text format, version 1.0.0 of OpenMetrics.
 
+use std::collections::BTreeMap;
 use std::fmt::Error;
 
 use prometheus_client::collector::Collector;
@@ -33,6 +34,15 @@ pub(super) enum Value {
 
 /// A metric: name, description, type, samples. One sample without labels is no family.
 pub(super) type Family = (&'static str, &'static str, MetricType, Vec<(Labels, Value)>);
+
+/// Counts by reason, and zeros of the known reasons without one: the rate of a counter needs its value before the first
+/// event.
+pub(super) fn from_the_start<'a>(
+    known: impl IntoIterator<Item = &'a str>,
+    counted: impl Iterator<Item = (&'a str, u64)>,
+) -> BTreeMap<&'a str, u64> {
+    known.into_iter().map(|reason| (reason, 0)).chain(counted).collect()
+}
 
 /// The text of `families`, whose names get a prefix.
 pub(super) fn exposition(prefix: &str, families: Vec<Family>) -> Result<String, Error> {
@@ -76,5 +86,16 @@ impl Value {
                 to.encode_histogram::<NoLabelSet>(*sum_s, *count, &buckets, None)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_without_an_event_has_a_zero_and_an_unknown_one_its_count() {
+        let counts = from_the_start(["tail", "aqm"], [("tail", 2), ("other", 1)].into_iter());
+        assert_eq!(counts, BTreeMap::from([("aqm", 0), ("other", 1), ("tail", 2)]));
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use lastmile_results::atomic::AtomicFile;
 use lastmile_watch::history::{Document, History, Wish};
-use lastmile_watch::store::Store;
+use lastmile_watch::store::{Resolution, Store};
 
 use crate::failure::{Exit, Failure, Result};
 use crate::folders::Folders;
@@ -167,8 +167,10 @@ fn not_there(store: &Store, missing: &[String], all: &History, within: &str) -> 
 /// No row of the time is in the store.
 fn nothing(store: &Store, calendar: &Calendar, within: &str) -> Failure {
     let failure = Failure::new(format_args!("{} has no such rows {within}", store.file().display()));
-    let oldest = lastmile_watch::store::Resolution::Hour;
-    match (store.oldest_s(oldest).ok().flatten(), store.newest_ms().ok().flatten()) {
+    // A young store has no whole hour, and an old one no interval of its first days.
+    let oldest = [Resolution::Raw, Resolution::Minute, Resolution::Hour];
+    let oldest = oldest.into_iter().filter_map(|resolution| store.oldest_s(resolution).ok().flatten()).min();
+    match (oldest, store.newest_ms().ok().flatten()) {
         (Some(oldest), Some(newest)) => failure.hint(format!(
             "it has rows from {} to {}",
             calendar.minute(oldest),
@@ -183,4 +185,27 @@ fn write_page(file: &Path, html: &str) -> Result<()> {
     let mut page = AtomicFile::create(file).map_err(wrong)?;
     std::io::Write::write_all(&mut page, html.as_bytes()).map_err(wrong)?;
     page.commit().map_err(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use lastmile_watch::sample::Interval;
+    use lastmile_watch::store::Limits;
+
+    use super::*;
+
+    /// One interval that ended at 1970-01-02 00:00:10: no hour is whole.
+    #[test]
+    fn a_time_before_a_young_store_has_the_time_of_its_rows_in_the_hint() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("line.watch");
+        let mut store = Store::open(&file, Limits::default()).unwrap();
+        let hint = |store: &Store| match nothing(store, &Calendar::new(true), "then") {
+            Failure::Wrong { hint, .. } => hint.unwrap(),
+            _ => panic!("a mistake"),
+        };
+        assert_eq!(hint(&store), "the watcher that writes it has written nothing yet");
+        store.append(&Interval { end_ms: 86_410_000, span_ms: 1_000, ..Interval::default() }).unwrap();
+        assert_eq!(hint(&store), "it has rows from 1970-01-02 00:00 to 1970-01-02 00:00");
+    }
 }

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use clap::{Args, Subcommand};
+use lastmile_live::gateway;
 use lastmile_live::http::Server;
 use lastmile_live::shape::notify::Manager;
 use lastmile_live::shape::sandbox;
@@ -69,7 +70,8 @@ enum Command {
 #[derive(Args)]
 #[group(args = ["store"])]
 struct Start {
-    /// Hosts to ping: addresses, or names, which are looked up once
+    /// Hosts to ping: addresses, or names, which are looked up each 30 s, each 5 s while one has no
+    /// address
     #[arg(value_name = "TARGET")]
     targets: Vec<String>,
 
@@ -229,24 +231,34 @@ fn open_failure(error: &store::Error, file: &Path) -> Failure {
     }
 }
 
+/// The host at this address; `None` if it is pinged already, as a default gateway, whose changes the pings follow.
+fn at(address: IpAddr, pinged: &[IpAddr]) -> Option<Host> {
+    (!pinged.contains(&address)).then(|| Host::At((address, 0).into()))
+}
+
 impl Start {
     fn config(&self) -> Result<Config> {
         let target = |name: &str, host| Target { name: name.to_owned(), host };
         let gateways = [target("gateway", Host::GatewayV4), target("gateway6", Host::GatewayV6)];
         // A machine without IPv6 has no gateway of it, which is no trouble.
-        let has_v6 = lastmile_live::gateway::v6().is_some();
+        let has_v6 = gateway::v6().is_some();
         let mut targets: Vec<Target> = gateways
             .into_iter()
             .filter(|target| !self.no_gateway && (target.host == Host::GatewayV4 || has_v6))
             .collect();
         let is_name = |target: &&String| target.parse::<IpAddr>().is_err();
         let mut named = look_up(&self.targets.iter().filter(is_name).cloned().collect::<Vec<_>>()).into_iter();
+        let gateways = [gateway::v4(), gateway::v6()].into_iter().flatten().filter(|_| !self.no_gateway);
+        let pinged: Vec<IpAddr> = gateways.map(|gateway| gateway.address.ip()).collect();
         for name in &self.targets {
             if targets.iter().any(|other| other.name == *name) {
                 return Err(Failure::new(format_args!("{name} is named twice")));
             }
-            let host = name.parse().ok().map(|address: IpAddr| Host::At((address, 0).into()));
-            targets.extend(host.or_else(|| named.next().map(Host::Named)).map(|host| target(name, host)));
+            let host = match name.parse() {
+                Ok(address) => at(address, &pinged),
+                Err(_) => named.next().map(Host::Named),
+            };
+            targets.extend(host.map(|host| target(name, host)));
         }
         let mut code_points = self.code_points.clone();
         code_points.sort_unstable();
@@ -271,5 +283,18 @@ impl Start {
             hour_days: self.hour_days,
             limit_bytes: self.limit.as_u64(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gateway_that_is_a_target_too_is_pinged_once() {
+        let [gateway, other] = [IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2])];
+        assert_eq!(at(gateway, &[gateway]), None);
+        assert_eq!(at(other, &[gateway]), Some(Host::At((other, 0).into())));
+        assert_eq!(at(gateway, &[]), Some(Host::At((gateway, 0).into())), "with --no-gateway");
     }
 }

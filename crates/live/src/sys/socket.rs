@@ -173,8 +173,10 @@ pub struct Info {
     pub segments_out: u32,
     /// Segments received.
     pub segments_in: u32,
-    /// Segments with data that were received.
-    pub data_in: u32,
+    /// Segments that are sent and that the peer has acknowledged out of order (SACK).
+    pub sacked: u32,
+    /// Payload that was received.
+    pub received: Received,
     /// Segments with data that were sent, retransmissions included.
     pub data_out: u32,
     /// Time with something to send or in flight.
@@ -183,6 +185,17 @@ pub struct Info {
     pub peer_window: u32,
     /// Retransmission timeouts; `None` before Linux 6.7.
     pub timeouts: Option<u16>,
+}
+
+/// The payload that a connection has received.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Received {
+    /// Segments with data, in order or not, also those that came twice.
+    pub segments: u32,
+    /// Bytes in order.
+    pub bytes: u64,
+    /// Payload of a full segment, as the kernel has seen them.
+    pub mss: u32,
 }
 
 /// The time of a connection with something to send or in flight, in microseconds.
@@ -203,6 +216,14 @@ pub fn info(fd: BorrowedFd<'_>) -> io::Result<Info> {
     Ok(Info::parse(bytes.get(..len).unwrap_or(&bytes)))
 }
 
+/// Memory of received segments that the application has not read, those beyond a lost one included. `SO_MEMINFO`,
+/// `SK_MEMINFO_RMEM_ALLOC` of linux/sock_diag.h.
+pub fn receive_memory(fd: BorrowedFd<'_>) -> io::Result<u32> {
+    let mut words = [0_u32; 9];
+    get_option(fd, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut words)?;
+    Ok(words[0])
+}
+
 impl Info {
     /// Members by their place in the struct, which only grows; those that an older kernel lacks are zero.
     fn parse(bytes: &[u8]) -> Self {
@@ -221,7 +242,8 @@ impl Info {
             bytes_acked: u64_at(120),
             segments_out: u32_at(136),
             segments_in: u32_at(140),
-            data_in: u32_at(152),
+            sacked: u32_at(28),
+            received: Received { segments: u32_at(152), bytes: u64_at(128), mss: u32_at(20) },
             data_out: u32_at(156),
             busy: Busy { total_us: u64_at(168), receive_window_us: u64_at(176), send_buffer_us: u64_at(184) },
             peer_window: u32_at(228),
@@ -244,6 +266,8 @@ mod tests {
         }
         let info = Info::parse(&bytes);
         assert_eq!((info.mss, info.cwnd, info.retransmissions, info.peer_window), (4, 20, 25, 57));
+        assert_eq!((info.sacked, info.received.mss, info.received.segments), (7, 5, 38));
+        assert_eq!(info.received.bytes.to_ne_bytes()[..4], 32_u32.to_ne_bytes());
         assert_eq!(info.timeouts.map(u32::from), Some(60));
         let short = Info::parse(&bytes[..160]);
         assert_eq!((short.data_out, short.busy.total_us, short.timeouts), (39, 0, None));

@@ -151,7 +151,10 @@ fn encapsulation(text: &mut String, side: &Side, candidate: Option<&Candidate>) 
 }
 
 fn queue(text: &mut String, side: &Side, candidate: Option<&Candidate>, rate: Estimate) -> std::fmt::Result {
-    let limit = side.buffer.as_ref().map(|buffer| limit(buffer, candidate));
+    // A token bucket holds one packet more than the queue in it.
+    let outside = if matches!(side.limiter, Limiter::Shaper { .. }) { 1.0 } else { 0.0 };
+    let inner = side.buffer.as_ref().map(|buffer| without(buffer, outside));
+    let limit = inner.as_ref().map(|buffer| limit(buffer, candidate));
     if let Some(buffer) = &side.buffer {
         let Buffer { bytes, packets, wait_s, unit } = buffer;
         let unit = match unit {
@@ -176,7 +179,7 @@ fn queue(text: &mut String, side: &Side, candidate: Option<&Candidate>, rate: Es
         (Some(Kind::Fifo) | None, Some(limit)) => format!("{{ limit = \"{limit}\" }}"),
         // Its limit is in packets.
         (Some(Kind::Sfq), Some(_)) => {
-            let packets = side.buffer.as_ref().map_or(127.0, |buffer| buffer.packets.value);
+            let packets = inner.as_ref().map_or(127.0, |buffer| buffer.packets.value);
             format!("{{ kind = \"sfq\", limit = \"{packets:.0} packets\", depth = \"{packets:.0} packets\" }}")
         }
         (Some(kind), _) => format!("{{ kind = \"{}\" }}", kind.name()),
@@ -221,6 +224,14 @@ fn discipline(text: &mut String, found: &Discipline) -> std::fmt::Result {
     let (own, other) = (wait(found.own_wait_s), wait(found.other_wait_s));
     writeln!(text, "# Queue: {names}.")?;
     writeln!(text, "# A slight overload waited {own}, packets of another flow {other}.")
+}
+
+/// A buffer with so many full packets less, and at least one.
+fn without(buffer: &Buffer, packets: f64) -> Buffer {
+    let whole = buffer.packets.value.max(1.0);
+    let left = (whole - packets).max(1.0);
+    let part = |of: Estimate| Estimate { value: of.value * left / whole, ..of };
+    Buffer { bytes: part(buffer.bytes), packets: Estimate { value: left, ..buffer.packets }, ..*buffer }
 }
 
 fn limit(buffer: &Buffer, candidate: Option<&Candidate>) -> String {
@@ -304,6 +315,19 @@ mod tests {
         }
     }
 
+    fn side(candidates: Vec<Candidate>) -> Side {
+        Side {
+            encapsulation: Encapsulation { verdict: Verdict::NotSure, name_probability: None, candidates },
+            ip_bps: exactly(6e6),
+            gross_bps: None,
+            limiter: Limiter::Line,
+            buffer: None,
+            discipline: None,
+            loss_share: None,
+            others_share: None,
+        }
+    }
+
     /// Under 64/65 coding, a name stands for two laws, and an overhead of no name for one with a least frame and one
     /// without.
     #[test]
@@ -320,16 +344,7 @@ mod tests {
             named(Blocks::Continuous, 0.12),
             Candidate { probability: 0.05, ..candidate(22, 68, "none") },
         ];
-        let side = Side {
-            encapsulation: Encapsulation { verdict: Verdict::NotSure, name_probability: None, candidates },
-            ip_bps: exactly(6e6),
-            gross_bps: None,
-            limiter: Limiter::Line,
-            buffer: None,
-            discipline: None,
-            loss_share: None,
-            others_share: None,
-        };
+        let side = side(candidates);
         let mut text = String::new();
         encapsulation(&mut text, &side, side.encapsulation.candidates.first()).unwrap();
         let lines: Vec<&str> = text.lines().skip(1).collect();
@@ -342,6 +357,23 @@ mod tests {
         let mut text = String::new();
         encapsulation(&mut text, &side, side.encapsulation.candidates.get(1)).unwrap();
         assert!(!text.contains("# 12.00 %"), "{text}");
+    }
+
+    /// A line that holds 64 packets has them in its queue; a token bucket has one of them outside its inner queue.
+    #[test]
+    fn the_queue_in_a_token_bucket_holds_one_packet_less() {
+        let text = |limiter, unit| {
+            let buffer = Some(Buffer { unit, ..buffer(64.0) });
+            let side = Side { limiter, buffer, ..side(Vec::new()) };
+            let mut text = String::new();
+            queue(&mut text, &side, None, exactly(6e6)).unwrap();
+            text
+        };
+        let shaper = Limiter::Shaper { bucket_bytes: exactly(10_000.0), burst_bps: None };
+        let inner = |text: String| text.rsplit_once("limit = ").map(|(_, limit)| limit.to_owned());
+        assert_eq!(inner(text(Limiter::Line, Unit::Packets)).as_deref(), Some("\"64 packets\" }\n"));
+        assert_eq!(inner(text(shaper, Unit::Packets)).as_deref(), Some("\"63 packets\" } }\n"));
+        assert_eq!(inner(text(shaper, Unit::Bytes)).as_deref(), Some("\"94500 B\" } }\n"));
     }
 
     /// 64 packets of 1500 bytes with 40 bytes around each take 33 cells each (RFC 2684: 32.08 cells of 48 bytes).

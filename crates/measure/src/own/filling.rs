@@ -15,6 +15,7 @@ use socket2::{Domain, SockRef, Socket, Type};
 
 use crate::congestion::{self, Names};
 use crate::error::Error;
+use crate::holes::Payload;
 use crate::load::{Direction, Load, Stop, Transferred, Used};
 use crate::train::Way;
 
@@ -337,14 +338,15 @@ impl Stream<'_> {
     }
 
     fn receive(&self, mut stream: TcpStream, transferred: &Transferred, over: &Stop) -> Result<(), Error> {
-        let mut buffer = vec![0; READ];
+        let (mut buffer, mut payload) = (vec![0; READ], Payload::default());
         while !over.is_requested() {
-            match stream.read(&mut buffer) {
+            let len = match stream.read(&mut buffer) {
                 Ok(0) => return Err(self.closed()),
-                Ok(len) => transferred.add_down(len as u64),
-                Err(error) if is_wait(&error) => {}
+                Ok(len) => len,
+                Err(error) if is_wait(&error) => 0,
                 Err(error) => return Err(Error::io(format!("receiving from {}", self.address))(error)),
-            }
+            };
+            transferred.add_down(payload.take(&stream, len));
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::{select, time};
 
+use crate::holes::Payload;
 use crate::own::data;
 use crate::own::wire::Answer;
 use crate::train::Way;
@@ -21,6 +22,9 @@ use super::session::{Session, Shared};
 
 /// Most bytes of one write or read.
 const BLOCK: usize = 64 << 10;
+
+/// Longest wait for bytes in order, after which bytes beyond a hole are counted.
+const LOOKING: Duration = Duration::from_millis(50);
 
 /// One stream until the load ends.
 pub(super) async fn stream(from: OwnedReadHalf, mut to: OwnedWriteHalf, way: Way, session: &Session, shared: &Shared) {
@@ -71,13 +75,14 @@ async fn send(mut to: OwnedWriteHalf, load: &Load, shared: &Shared) -> io::Resul
 }
 
 async fn receive(mut from: OwnedReadHalf, load: &Load, shared: &Shared) -> io::Result<()> {
-    let mut buffer = vec![0; load.receiving.block(BLOCK)];
+    let (mut buffer, mut payload) = (vec![0; load.receiving.block(BLOCK)], Payload::default());
     loop {
-        let received = from.read(&mut buffer).await?;
-        if received == 0 {
-            return Ok(());
-        }
-        load.received.fetch_add(received as u64, Ordering::Relaxed);
+        let received = match time::timeout(LOOKING, from.read(&mut buffer)).await {
+            Ok(Ok(0)) => return Ok(()),
+            Ok(received) => received?,
+            Err(_) => 0,
+        };
+        load.received.fetch_add(payload.take(from.as_ref(), received), Ordering::Relaxed);
         shared.counters.add(Counted::ReceivedBytes, received as u64);
         pause(load.receiving.wait(received)).await;
     }

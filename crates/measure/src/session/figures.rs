@@ -92,15 +92,19 @@ impl Recorded {
         self.phases.push(phase);
     }
 
-    /// The directions of the latest phase that reached the server's limit.
+    /// Notes the directions of the latest phase that reached the server's limit.
     #[expect(clippy::cast_precision_loss, reason = "a limit is compared with an estimate")]
-    pub(super) fn limited(&self, limit_bps: u64) -> Vec<&'static str> {
-        let Some(phase) = self.phases.last() else { return Vec::new() };
+    pub(super) fn limited(&mut self, limit_bps: u64) -> Option<Direction> {
+        let phase = self.phases.last_mut()?;
         let reached = |throughput: &Throughput| throughput.goodput_bps.value >= AT_THE_LIMIT * limit_bps as f64;
-        [("download", &phase.download), ("upload", &phase.upload)]
-            .into_iter()
-            .filter_map(|(name, throughput)| throughput.as_ref().is_some_and(reached).then_some(name))
-            .collect()
+        let [down, up] = [&phase.download, &phase.upload].map(|throughput| throughput.as_ref().is_some_and(reached));
+        phase.limited = match (down, up) {
+            (false, false) => None,
+            (true, false) => Some(Direction::Download),
+            (false, true) => Some(Direction::Upload),
+            (true, true) => Some(Direction::Both),
+        };
+        phase.limited
     }
 
     /// The directions of the latest phase whose goodput includes the ramp, with the reason.

@@ -207,7 +207,12 @@ fn a_load_at_the_limit_of_the_server_says_nothing_about_a_full_line() {
     let warnings = |limit_bps| {
         let mut load = Filler { line: Arc::default(), vanishes: false, ends: false, limit_bps: Some(limit_bps) };
         let phases = [None, Some(Direction::Download)];
-        run(&plan(&phases), Some(&mut load), &mut [], &Stop::default(), &mut |_| {}).warnings
+        let measured = run(&plan(&phases), Some(&mut load), &mut [], &Stop::default(), &mut |_| {});
+        let [idle, loaded] = &measured.phases[..] else { panic!("two phases") };
+        assert_eq!((idle.limited, idle.fills_the_line()), (None, true));
+        let held = (limit_bps == 8_000_000).then_some(Direction::Download);
+        assert_eq!((loaded.limited, loaded.fills_the_line()), (held, held.is_none()));
+        measured.warnings
     };
     assert_eq!(warnings(9_000_000), [""; 0]);
     let words = "phase download: the download reached the limit of the server, 8 Mbit/s: the line may carry more, and \

@@ -136,7 +136,7 @@ fn print(detection: &Detection, printer: &mut Printer) -> Result<()> {
             name.to_owned(),
             encapsulation(&side.encapsulation),
             format::or_dash(side.encapsulation.sure(), |sure| format!("{:.1} %", sure * 100.0)),
-            format::rate(rate.value),
+            wire_rate(side),
             format!("{:.3} to {:.3} Mbit/s", rate.low / 1e6, rate.high.min(1e12) / 1e6),
             format::or_dash(side.buffer, |buffer| capacity(&buffer)),
             format::or_dash(side.buffer, |buffer| format!("{:.0} ms", buffer.wait_s.value * 1e3)),
@@ -171,6 +171,12 @@ fn encapsulation(found: &Encapsulation) -> String {
         (Verdict::Unloaded, _) => "not sure: faster than the senders".to_owned(),
         (_, None) => "not sure".to_owned(),
     }
+}
+
+/// The rate of a side. Without an encapsulation the bytes of IP packets alone are known.
+fn wire_rate(side: &Side) -> String {
+    side.gross_bps
+        .map_or_else(|| format!("{} of IP", format::rate(side.ip_bps.value)), |gross| format::rate(gross.value))
 }
 
 fn capacity(buffer: &Buffer) -> String {
@@ -222,4 +228,29 @@ fn print_idle(idle: &Idle, printer: &mut Printer) -> Result<()> {
         idle.took_s
     ));
     Ok(printer.data(&text)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use lastmile_measure::report::Estimate;
+
+    use super::*;
+
+    /// Without an encapsulation, 3.89 Mbit/s are those of IP packets; with one, the wire has more.
+    #[test]
+    fn a_rate_of_ip_packets_is_not_one_of_the_wire() {
+        let exactly = |value| Estimate { value, low: value, high: value };
+        let side = Side {
+            encapsulation: Encapsulation { verdict: Verdict::NotSure, name_probability: None, candidates: Vec::new() },
+            ip_bps: exactly(3.89e6),
+            gross_bps: None,
+            limiter: Limiter::Unknown,
+            buffer: None,
+            discipline: None,
+            loss_share: None,
+            others_share: None,
+        };
+        assert_eq!(wire_rate(&side), "3.89 Mbit/s of IP");
+        assert_eq!(wire_rate(&Side { gross_bps: Some(exactly(4.5e6)), ..side }), "4.5 Mbit/s");
+    }
 }

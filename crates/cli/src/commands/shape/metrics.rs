@@ -5,6 +5,7 @@
 
 use lastmile_live::control::{Asker, Request, Verb};
 use lastmile_live::http::Pages;
+use lastmile_queueing::DropReason;
 use prometheus_client::metrics::MetricType;
 
 use super::super::control::{self, Answer};
@@ -101,7 +102,12 @@ fn families() -> [Family; 15] {
         ("sent_bytes", "Their IP bytes", Counter, |d| vec![(vec![], d.sent.bytes)]),
         ("wire_bytes", "Bytes that they took on the line", Counter, |d| vec![(vec![], d.line.wire_bytes)]),
         ("dropped_packets", "Packets that queues dropped", Counter, |d| {
-            d.line.dropped.iter().map(|(reason, amount)| (vec![("reason", reason.as_str())], amount.packets)).collect()
+            let known = DropReason::ALL.map(DropReason::name);
+            let dropped = d.line.dropped.iter().map(|(reason, amount)| (reason.as_str(), amount.packets));
+            exposition::from_the_start(known, dropped)
+                .into_iter()
+                .map(|(reason, packets)| (vec![("reason", reason)], packets))
+                .collect()
         }),
         ("overlimits", "Packets that had to wait", Counter, |d| vec![(vec![], d.line.overlimits)]),
         ("faults", "Frames that went another way than planned, and times that it slept for too long", Counter, |d| {

@@ -4,9 +4,10 @@ use std::fmt::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lastmile_live::http::Pages;
+use lastmile_queueing::DropReason;
 use lastmile_watch::delays::Delays;
 use lastmile_watch::recorder::Seen;
-use lastmile_watch::sample::{Path, QueueName};
+use lastmile_watch::sample::{Path, QueueName, Source};
 use prometheus_client::metrics::MetricType;
 
 use super::super::exposition::{self, Labels, Value};
@@ -50,6 +51,15 @@ fn of_queue(queue: &QueueName) -> Labels {
     vec![("source", queue.source.name().to_owned()), ("place", queue.place.clone()), ("class", queue.class.clone())]
 }
 
+/// The reasons for drops that a source states.
+fn reasons(source: Source) -> Vec<&'static str> {
+    match source {
+        Source::Shape => DropReason::ALL.map(DropReason::name).into(),
+        Source::Kernel => vec!["any"],
+        Source::Interface => vec!["dropped", "errors"],
+    }
+}
+
 type Family = (&'static str, &'static str, MetricType, fn(&Seen) -> Vec<(Labels, u64)>);
 
 /// Counters and gauges.
@@ -74,9 +84,9 @@ fn families() -> [Family; 16] {
         }),
         ("queue_dropped_packets", "Packets that were dropped", Counter, |seen| {
             let dropped = seen.queues.iter().flat_map(|(queue, counts)| {
-                let by_reason = counts.dropped.iter();
-                by_reason.map(|(reason, packets)| {
-                    (of_queue(queue).into_iter().chain([("reason", reason.clone())]).collect(), *packets)
+                let by_reason = counts.dropped.iter().map(|(reason, packets)| (reason.as_str(), *packets));
+                exposition::from_the_start(reasons(queue.source), by_reason).into_iter().map(|(reason, packets)| {
+                    (of_queue(queue).into_iter().chain([("reason", reason.to_owned())]).collect(), packets)
                 })
             });
             dropped.collect()
@@ -123,7 +133,7 @@ fn times(delays: &Delays) -> Value {
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
-    use lastmile_watch::sample::{Backlog, Counts, Source};
+    use lastmile_watch::sample::{Backlog, Counts};
     use serde_json::Value;
 
     use super::*;
@@ -132,6 +142,7 @@ mod tests {
         let mut waits = Delays::default();
         waits.record_n(4_000_000, 3);
         let queue = QueueName { source: Source::Shape, place: "shape up".to_owned(), class: "quick".to_owned() };
+        let kernel = QueueName { source: Source::Kernel, place: "eth0".to_owned(), class: String::new() };
         let counts = Counts {
             packets: 3,
             wire_bytes: Some(318),
@@ -141,7 +152,7 @@ mod tests {
         };
         Seen {
             paths: BTreeMap::from([(Path { target: "gateway".to_owned(), code_point: 46 }, (1, waits))]),
-            queues: BTreeMap::from([(queue.clone(), counts)]),
+            queues: BTreeMap::from([(queue.clone(), counts), (kernel, Counts::default())]),
             backlogs: BTreeMap::from([(queue, Backlog { packets: 1, bytes: 100 })]),
             sources: BTreeMap::from([("gateway".to_owned(), true)]),
             ..Seen::default()
@@ -158,6 +169,11 @@ mod tests {
             "lastmile_watch_ping_seconds_bucket{le=\"0.002\",target=\"gateway\",code_point=\"46\"} 0\n",
             "lastmile_watch_queue_dropped_packets_total{source=\"shape\",place=\"shape \
              up\",class=\"quick\",reason=\"tail\"} 2\n",
+            // A rate over the first drop needs the count before it.
+            "lastmile_watch_queue_dropped_packets_total{source=\"shape\",place=\"shape \
+             up\",class=\"quick\",reason=\"aqm\"} 0\n",
+            "lastmile_watch_queue_dropped_packets_total{source=\"kernel\",place=\"eth0\",class=\"\",\
+             reason=\"any\"} 0\n",
             "lastmile_watch_intervals_written_total 0\n",
             "lastmile_watch_queue_backlog_bytes{source=\"shape\",place=\"shape up\",class=\"quick\"} 100\n",
         ] {

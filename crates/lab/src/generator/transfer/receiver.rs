@@ -136,7 +136,7 @@ impl Receiver {
     pub(super) fn outcome(mut self) -> (FlowOutcome, u64) {
         let info = self.stream.as_ref().and_then(|stream| socket::info(stream.as_fd()).ok());
         let Some(info) = info else { return (self.received, 0) };
-        self.received.packets_received = info.data_in.into();
+        self.received.packets_received = info.received.segments.into();
         (self.received, info.segments_out.saturating_sub(info.data_out).into())
     }
 }

@@ -244,7 +244,7 @@ impl Sender {
         let Some(stream) = &self.stream else { return (0, self.tcp) };
         self.tcp.congestion = socket::congestion(stream.as_fd()).unwrap_or_default();
         let Ok(info) = socket::info(stream.as_fd()) else { return (0, self.tcp) };
-        self.tcp.acks_received = info.segments_in.saturating_sub(info.data_in).into();
+        self.tcp.acks_received = info.segments_in.saturating_sub(info.received.segments).into();
         (info.data_out.into(), self.tcp)
     }
 }

@@ -13,6 +13,7 @@ use super::protocol::{COOKIE_LEN, Counted, StreamResult};
 use crate::congestion::{self, Names};
 use crate::error::Error;
 use crate::foreign::wire::{self, Halt, LOOK, Patience};
+use crate::holes::Payload;
 use crate::load::{Stop, Transferred};
 use crate::train::Way;
 
@@ -54,8 +55,10 @@ pub(super) struct Stream {
     open: bool,
     /// Bytes written or read by the client.
     carried: u64,
-    /// Bytes acknowledged by the server, of an upload.
+    /// Bytes acknowledged by the server, in order or not, of an upload.
     acked: u64,
+    /// That of a download.
+    payload: Payload,
 }
 
 impl Stream {
@@ -74,7 +77,7 @@ impl Stream {
         let what = || format!("opening the stream {id} to {server}");
         socket::set_unsent_low(socket.as_fd(), UNSENT_BYTES).map_err(Error::io(what()))?;
         wire::write_all(&socket, cookie, patience, &what)?;
-        Ok(Self { id, way, socket, open: true, carried: 0, acked: 0 })
+        Ok(Self { id, way, socket, open: true, carried: 0, acked: 0, payload: Payload::default() })
     }
 
     /// Bytes that were counted as arrived.
@@ -104,7 +107,7 @@ impl Stream {
             Ok(bytes) => {
                 self.carried += bytes as u64;
                 if self.way == Way::Down {
-                    transferred.add_down(bytes as u64);
+                    transferred.add_down(self.payload.take(&self.socket, bytes));
                 }
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
@@ -112,13 +115,13 @@ impl Stream {
         }
     }
 
-    /// Counts what the server has acknowledged since the last call.
-    fn count_acked(&mut self, transferred: &Transferred) {
+    /// Counts what the server has acknowledged since the last call, or what has arrived beyond a hole.
+    fn count(&mut self, transferred: &Transferred) {
         if self.way == Way::Down {
-            return;
+            return transferred.add_down(self.payload.take(&self.socket, 0));
         }
         let Ok(info) = socket::info(self.socket.as_fd()) else { return };
-        let acked = info.bytes_acked.saturating_sub(NOT_PAYLOAD).min(self.carried);
+        let acked = acked(&info).min(self.carried);
         transferred.add_up(acked.saturating_sub(self.acked));
         self.acked = self.acked.max(acked);
     }
@@ -134,6 +137,11 @@ impl Stream {
             counted: Counted::default(),
         }
     }
+}
+
+/// Payload that the server has acknowledged, in order or beyond a lost segment.
+fn acked(info: &socket::Info) -> u64 {
+    info.bytes_acked.saturating_sub(NOT_PAYLOAD) + u64::from(info.sacked) * u64::from(info.mss)
 }
 
 /// Connects the streams of a test in the order in which the server expects them.
@@ -177,7 +185,7 @@ pub(super) fn carry(
             continue;
         }
         counted = now;
-        streams.iter_mut().for_each(|stream| stream.count_acked(transferred));
+        streams.iter_mut().for_each(|stream| stream.count(transferred));
         let total = streams.iter().map(Stream::arrived).sum::<u64>();
         if total > arrived {
             (arrived, progressed) = (total, now);
@@ -185,7 +193,7 @@ pub(super) fn carry(
             return Err(control.protocol(format!("no byte has arrived for {} s", SILENCE.as_secs())).into());
         }
     }
-    streams.iter_mut().for_each(|stream| stream.count_acked(transferred));
+    streams.iter_mut().for_each(|stream| stream.count(transferred));
     Ok(())
 }
 
@@ -251,4 +259,16 @@ pub(super) fn settle(
         }
     });
     settled.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The SYN, the cookie of 37 bytes and 10 000 bytes, and 34 segments of 1448 bytes beyond a lost one: 49 232.
+    #[test]
+    fn segments_beyond_a_hole_have_arrived() {
+        let info = socket::Info { bytes_acked: 10_038, sacked: 34, mss: 1_448, ..socket::Info::default() };
+        assert_eq!(acked(&info), 59_232);
+    }
 }
