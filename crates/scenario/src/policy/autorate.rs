@@ -4,7 +4,7 @@ use core::fmt::{self, Display};
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::autorate::{
-    Adjust, Baseline, Config, ConfigError, Detection, Idle, Load, Pings, Rates, Thresholds,
+    Adjust, Baseline, Config, ConfigError, Detection, Health, Idle, Load, Pings, Rates, Thresholds,
 };
 use lastmile_queueing::spec::{Over, Spec};
 use lastmile_units::{BitRate, ByteCount, Ratio};
@@ -120,6 +120,7 @@ pub(super) fn read(root: &Table<'_>, line: &Line, place: Position, up: &Shaper, 
             connection_active_thr: table.get("connection_active_thr")?,
         },
         idle: idle(table)?,
+        health: health(table)?,
         ..Config::new([rates(&down, line.down_best), rates(up, line.up_best)])
     };
     match config.check() {
@@ -129,6 +130,7 @@ pub(super) fn read(root: &Table<'_>, line: &Line, place: Position, up: &Shaper, 
                 ConfigError::Rates { base, max, .. } if max < base => "max_shaper_rate",
                 ConfigError::Rates { .. } => "min_shaper_rate",
                 ConfigError::Window { .. } => "bufferbloat_detection_thr",
+                ConfigError::Offences { .. } => "reflector_misbehaving_detection_thr",
                 ConfigError::NoPings => "reflector_ping_interval",
             };
             table.error(key, format!("{}: {error}", table.path(key)), None);
@@ -194,5 +196,19 @@ fn idle(table: &Table<'_>) -> Option<Idle> {
         connection_stall_thr: table.get("connection_stall_thr")?,
         global_ping_response_timeout: table.get("global_ping_response_timeout")?,
         min_shaper_rates_enforcement: table.get("min_shaper_rates_enforcement")?,
+    })
+}
+
+fn health(table: &Table<'_>) -> Option<Health> {
+    Some(Health {
+        reflector_health_check_interval: table.get("reflector_health_check_interval")?,
+        reflector_response_deadline: table.get("reflector_response_deadline")?,
+        reflector_misbehaving_detection_window: count(table, "reflector_misbehaving_detection_window")?,
+        reflector_misbehaving_detection_thr: count(table, "reflector_misbehaving_detection_thr")?,
+        reflector_replacement_interval: table.get("reflector_replacement_interval")?,
+        reflector_comparison_interval: table.get("reflector_comparison_interval")?,
+        reflector_sum_owd_baselines_delta_thr: table.get("reflector_sum_owd_baselines_delta_thr")?,
+        reflector_owd_delta_ewma_delta_thr: table.get("reflector_owd_delta_ewma_delta_thr")?,
+        alpha_delta_ewma: table.get::<Factor>("alpha_delta_ewma")?.share()?,
     })
 }

@@ -112,7 +112,8 @@ pub(super) struct Line {
     #[arg(long, value_name = "PRESET", requires = "up")]
     link: Option<String>,
 
-    /// Host that answers the pings of a policy with [autorate]; repeat for several, which are pinged in turns
+    /// Host that answers the pings of a policy with [autorate]; repeat for several, of which those beyond
+    /// `no_pingers` are spare
     #[arg(long, value_name = "ADDRESS")]
     pub(super) reflector: Vec<IpAddr>,
 }
@@ -160,6 +161,9 @@ impl Start {
 pub(super) fn with_reflectors(policy: Policy, reflectors: &[IpAddr]) -> Result<Policy> {
     let Some(controller) = policy.autorate() else { return Ok(policy) };
     autorate::check(controller)?;
+    if let Some(twice) = reflectors.iter().enumerate().find(|(index, host)| reflectors[..*index].contains(host)) {
+        return Err(Failure::new(format_args!("--reflector {} is named twice", twice.1)).hint("name each host once"));
+    }
     if !reflectors.is_empty() {
         return Ok(policy);
     }

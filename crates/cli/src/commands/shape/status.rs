@@ -115,11 +115,13 @@ pub(crate) struct Reloads {
 pub(crate) struct Reflectors {
     pub(crate) pings: u64,
     pub(crate) replies: u64,
+    #[serde(default)]
+    pub(crate) replaced: u64,
 }
 
 impl From<Counts> for Reflectors {
-    fn from(Counts { pings, replies }: Counts) -> Self {
-        Self { pings, replies }
+    fn from(Counts { pings, replies, replaced }: Counts) -> Self {
+        Self { pings, replies, replaced }
     }
 }
 
@@ -237,8 +239,8 @@ impl Status {
         if done + failed > 0 {
             let _ = writeln!(text, "policy reloads: {done}, refused: {failed}");
         }
-        if let Some(Reflectors { pings, replies }) = self.reflectors {
-            let _ = writeln!(text, "reflectors: {pings} pings, {replies} replies");
+        if let Some(Reflectors { pings, replies, replaced }) = self.reflectors {
+            let _ = writeln!(text, "reflectors: {pings} pings, {replies} replies, {replaced} replaced");
         }
         if let Some(error) = last_error {
             let _ = writeln!(text, "last refused: {error}");

@@ -45,7 +45,8 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "IF", requires = "policy", value_parser = device::name)]
     wan: Option<String>,
 
-    /// Host that answers the pings of a policy with [autorate]; repeat for several, which are pinged in turns
+    /// Host that answers the pings of a policy with [autorate]; repeat for several, of which those beyond
+    /// `no_pingers` are spare
     #[arg(long, value_name = "ADDRESS", requires = "policy")]
     reflector: Vec<IpAddr>,
 
