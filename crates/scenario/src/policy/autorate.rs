@@ -9,6 +9,7 @@ use lastmile_queueing::autorate::{
 use lastmile_queueing::spec::{Over, Spec};
 use lastmile_units::{BitRate, ByteCount, Ratio};
 
+use super::form::Form;
 use super::model::{Down, Line, Position};
 use super::schema;
 use crate::document::Value;
@@ -21,7 +22,7 @@ pub(super) struct Shaper {
     pub(super) rate: BitRate,
     pub(super) layer: LinkLayer,
     pub(super) largest: ByteCount,
-    /// Its classes have rates, which would not follow.
+    /// Its classes have rates that would not follow.
     pub(super) has_rates: bool,
 }
 
@@ -29,7 +30,7 @@ impl Shaper {
     /// That of the downstream; `None` where nothing shapes it, or where a drain has its rate.
     pub(super) fn of_down(down: Option<&Down>, line: &Line) -> Option<Self> {
         let down = down.filter(|down| down.drain.is_none())?;
-        let has_rates = !down.classes.is_empty() && !matches!(down.scheduler, "priority" | "custom");
+        let has_rates = !down.classes.is_empty() && down.scheduler == Form::Cbq.name();
         Some(Self { rate: down.rate?, layer: line.down_layer, largest: down.largest, has_rates })
     }
 }
@@ -83,9 +84,7 @@ pub(super) fn read(root: &Table<'_>, line: &Line, place: Position, up: &Shaper, 
         return refuse("no shaper of the downstream whose rate may change", "share in [down], without drain");
     };
     if up.has_rates || down.has_rates {
-        let hint =
-            "kind = \"none\" and one queue, such as { kind = \"cake\" }; or classes of \"priority\" or \"custom\"";
-        return refuse("the rates of classes do not follow that of the line", hint);
+        return refuse("the rates of classes of \"cbq\" do not follow that of the line", "kind = \"htb\" or \"hfsc\"");
     }
     let (least, most): (Option<Ratio>, Option<Ratio>) = (table.get("min_shaper_rate"), table.get("max_shaper_rate"));
     let (least, most) = (least?, most?);
@@ -152,7 +151,17 @@ fn raise(queue: &mut Spec, rate: BitRate) {
             (config.line, config.share) = (rate, Ratio::ONE);
             raise(queue, rate);
         }
-        Spec::Tbf(Over { config, .. }) => config.rate = rate,
+        Spec::Tbf(Over { config, queue }) => {
+            config.rate = rate;
+            raise(queue, rate);
+        }
+        // Policies have one class on the line, above all others.
+        Spec::Htb(config) => {
+            config.set_rate(rate);
+        }
+        Spec::Hfsc(config) => {
+            config.set_rate(rate);
+        }
         Spec::Cake(config) => config.bandwidth = Some(rate),
         Spec::Rules(rules) => raise(&mut rules.queue, rate),
         Spec::Witness(Over { queue, .. }) => raise(queue, rate),

@@ -30,7 +30,7 @@ pub(super) fn policy(root: &Table<'_>, file: &str, line: LineOf) -> Option<Polic
     };
     let up = upstream(root, line);
     let ((down, regulated), (around, place, Sharing { ack, classes, rules, kind, queue })) = (down?, up?);
-    let has_rates = !matches!(around.form, Form::None | Form::Priority | Form::Custom);
+    let has_rates = around.form == Form::Cbq;
     let shaper = Shaper { rate: around.rate, layer: around.layer, largest: around.largest, has_rates };
     let autorate = autorate::read(root, &line, place, &shaper, down.as_ref());
     if root.has("autorate") && autorate.is_none() {

@@ -114,10 +114,10 @@ fn a_policy_without_two_shapers_is_refused() {
         (before, "no shaper of the downstream", "share in [down]"),
         (&format!("{before}down = {{ drain = true }}\n"), "no shaper of the downstream", "without drain"),
         (
-            "scheduler = { place = \"middlebox\", share = \"95 %\" }\ndown = { share = \"90 %\" }\nautorate = {}\n\
+            "scheduler = { kind = \"cbq\", place = \"middlebox\", share = \"95 %\" }\ndown = { share = \"90 %\" }\nautorate = {}\n\
              [[class]]\nname = \"all\"\nrate = \"50 %\"\n",
-            "the rates of classes do not follow",
-            "kind = \"none\"",
+            "the rates of classes of \"cbq\" do not follow",
+            "kind = \"htb\" or \"hfsc\"",
         ),
     ] {
         let refused = policy(text).expect_err(text);
@@ -172,6 +172,35 @@ fn thirds(policy: &str) -> [(f64, f64); 3] {
         let bits = (last.bytes_delivered[0] - first.bytes_delivered[0]) as f64 * 8.0;
         (bits / 10e6, last.queue_delay[down].mean_s().expect("packets"))
     })
+}
+
+/// Classes of HTB and HFSC in both directions: their rates are in proportion, and the download follows the line as under
+/// CAKE.
+#[test]
+fn the_rates_of_classes_follow_a_line_that_halves() {
+    for kind in ["htb", "hfsc"] {
+        let classes = |table: &str| {
+            format!(
+                "[[{table}class]]\nname = \"few\"\nrate = \"40 %\"\nceil = \"50 %\"\n\
+                 [[{table}class]]\nname = \"rest\"\nrate = \"60 %\"\nqueue = {{ kind = \"fq-codel\" }}\n\
+                 [[{table}rule]]\nclass = \"few\"\nmatch = {{ protocol = \"udp\" }}\n"
+            )
+        };
+        let text = format!(
+            "scheduler = {{ kind = \"{kind}\", place = \"middlebox\", share = \"95 %\", default = \"rest\" }}\n\
+             autorate = {{}}\n{}[down]\nkind = \"{kind}\"\nshare = \"90 %\"\ndefault = \"rest\"\n{}",
+            classes(""),
+            classes("down."),
+        );
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("classes.toml");
+        std::fs::write(&path, text).expect("a file");
+        let [before, halved, after] = thirds(path.to_str().expect("UTF-8"));
+        assert!(before.0 > 33.0 && after.0 > 33.0, "{kind}: {before:?} {after:?} of 40 Mbit/s");
+        assert!((16.5..19.4).contains(&halved.0), "{kind}: {halved:?} of 20 Mbit/s");
+        let delays = [before, halved, after].map(|(_, delay)| delay);
+        assert!(delays.iter().all(|delay| *delay < 0.06), "{kind}: {delays:?}");
+    }
 }
 
 /// What users of cake-autorate report: where the rate halves, the throughput follows and the delay stays near the

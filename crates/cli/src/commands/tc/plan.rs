@@ -31,13 +31,6 @@ impl Plan {
         let Policy { name, about, line, rate, up, down, ack, largest, .. } = &self.policy;
         let autorate = self.policy.autorate();
         let (up, mut left_out) = nearest(up, &line.up_layer);
-        if autorate.is_some() {
-            left_out.push(
-                "[autorate]: rates stay at the base; the script cake-autorate moves them, beside this set-up with \
-                 dl_if=$IFB, ul_if=$DEV and the values above"
-                    .to_owned(),
-            );
-        }
         if *rate >= line.up && !matches!(up, Spec::Cake(_)) {
             left_out.push(burst(&self.policy));
         }
@@ -46,6 +39,16 @@ impl Plan {
             left_out.extend(remarks.into_iter().map(|remark| format!("downstream: {remark}")));
             (down.rate.unwrap_or(line.down), queue)
         });
+        if autorate.is_some() {
+            let are_cake =
+                [Some(&up), down.as_ref().map(|(_, queue)| queue)].map(|queue| matches!(queue, Some(Spec::Cake(_))));
+            let remark = if are_cake == [true; 2] {
+                "the script cake-autorate moves them, beside this set-up with dl_if=$IFB, ul_if=$DEV and the values above"
+            } else {
+                "the script cake-autorate moves the bandwidth of CAKE alone"
+            };
+            left_out.push(format!("[autorate]: rates stay at the base; {remark}"));
+        }
         let mut configuration = Configuration::new(&Request {
             name,
             about,
