@@ -209,3 +209,24 @@ fn a_spare_reflector_takes_over_from_a_silent_one() {
     assert_eq!(at(&site.status(), "reflectors.replaced"), 1);
     assert!(site.ask(&["status"]).0.contains(" replies, 1 replaced\n"));
 }
+
+/// A download alone is shaped, to 90 % of 4 Mbit/s: pings pass the upstream as they are.
+#[test]
+#[ignore = "needs root: real packets"]
+fn a_direction_without_a_rate_is_carried_as_it_is() {
+    let Some(site) = Site::new() else { return };
+    let mut command = site.lastmile(&["shape", "cake", "--lan", "west", "--wan", "east", "--make-bridge"]);
+    command.args(["--up", "0", "--down", "4 Mbit/s", "--link", "ethernet"]);
+    let _shaper = site.begin(command);
+    assert_eq!(site.pinged(20), 20);
+    let status = site.status();
+    assert_eq!(at(&status, "up.wire.rate_bps"), &Value::Null);
+    assert_eq!(at(&status, "down.wire.rate_bps"), 4_000_000);
+    assert!(at(&status, "up.counters").as_array().unwrap().iter().all(|counter| counter["kind"] == "fifo"), "{status}");
+    assert!(
+        at(&status, "down.counters").as_array().unwrap().iter().any(|counter| counter["kind"] == "cake"),
+        "{status}"
+    );
+    let text = site.ask(&["status"]).0;
+    assert!(text.contains("up: not shaped, ") && text.contains("down: 4 Mbit/s, "), "{text}");
+}

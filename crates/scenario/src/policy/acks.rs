@@ -34,7 +34,12 @@ pub(super) fn ack_class(table: &Table<'_>, around: &Around) -> Option<(AckRate, 
     check_burst(table, "burst", burst, around.largest_wire())?;
     let queue = queue_of(table, "regulate", ceil, around);
     let (Factor(factor_ppm), packet, ack) = (factor?, line.down_layer.on_wire(packet?), line.up_layer.on_wire(ack?));
-    let needed = needed(line.down, packet, ack, factor_ppm);
+    if line.down.is_none() && fixed.is_none() {
+        let hint = "a rate in [ack], or the downstream rate of the line".to_owned();
+        table.error("rate", "the ACKs of a download whose rate is unknown", Some(hint));
+        return None;
+    }
+    let needed = line.down.and_then(|down| needed(down, packet, ack, factor_ppm));
     let fits = needed <= TOO_MUCH_FOR_ACKS.of_rate(around.rate);
     let Some(rate) = fixed.or(if fits { needed } else { HALF.of_rate(around.rate) }) else {
         table.error("rate", "a class at half of the line's rate, which is less than a bit per second", None);

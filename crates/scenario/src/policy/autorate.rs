@@ -71,11 +71,20 @@ impl Factor {
 }
 
 /// The controller of the policy's shapers, up and down.
-pub(super) fn read(root: &Table<'_>, line: &Line, place: Position, up: &Shaper, down: Option<&Down>) -> Option<Config> {
+pub(super) fn read(
+    root: &Table<'_>,
+    line: &Line,
+    place: Position,
+    up: Option<&Shaper>,
+    down: Option<&Down>,
+) -> Option<Config> {
     let table = &root.table("autorate")?.open(&schema::AUTORATE);
     let refuse = |message: &str, hint: &str| {
         root.error("autorate", format!("autorate: {message}"), Some(hint.to_owned()));
         None
+    };
+    let (Some(up), Some(up_best), Some(down_best)) = (up, line.up_best, line.down_best) else {
+        return refuse("a direction is not shaped", "the rates of both directions");
     };
     if place == Position::Modem {
         return refuse("a queue in the modem has no shaper", "place = \"middlebox\" in [scheduler]");
@@ -120,7 +129,7 @@ pub(super) fn read(root: &Table<'_>, line: &Line, place: Position, up: &Shaper, 
         },
         idle: idle(table)?,
         health: health(table)?,
-        ..Config::new([rates(&down, line.down_best), rates(up, line.up_best)])
+        ..Config::new([rates(&down, down_best), rates(up, up_best)])
     };
     match config.check() {
         Ok(()) => Some(config),

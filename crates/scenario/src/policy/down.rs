@@ -42,6 +42,7 @@ impl Around {
 
 /// The discipline after the downstream line, if any, and the regulation of upstream ACKs.
 pub(super) fn read(table: &Table<'_>, line: Line) -> Option<(Option<Down>, Regulated)> {
+    let Some(line_down) = line.down else { return Some((None, Regulated::default())) };
     let form = table.choice("kind", &FORMS);
     let given: Option<Ratio> = table.optional("share");
     let largest: Option<ByteCount> = table.get("largest");
@@ -51,8 +52,8 @@ pub(super) fn read(table: &Table<'_>, line: Line) -> Option<(Option<Down>, Regul
         (None, Some(_)) => Some(DRAINED_SHARE),
         (given, _) => given,
     };
-    let Some(rate) = share.unwrap_or(Ratio::ONE).of_rate(line.down) else {
-        table.error("share", format!("{}: nothing is left of {}", table.path("share"), line.down), None);
+    let Some(rate) = share.unwrap_or(Ratio::ONE).of_rate(line_down) else {
+        table.error("share", format!("{}: nothing is left of {line_down}", table.path("share")), None);
         return None;
     };
     let around = Around { line, layer: line.down_layer, rate, largest, form };
@@ -63,7 +64,7 @@ pub(super) fn read(table: &Table<'_>, line: Line) -> Option<(Option<Down>, Regul
     };
     let Sharing { classes, rules, kind, queue, .. } = sharing(table, &around, share.is_some())?;
     let config = drain::Config {
-        line: line.down,
+        line: line_down,
         share: share.unwrap_or(Ratio::ONE),
         drain,
         urgent: urgent(&classes),
@@ -202,10 +203,11 @@ fn regulated(table: &Table<'_>, around: &Around, share: Option<Ratio>) -> Option
     if let Some(clamp) = table.table("clamp") {
         let clamp = clamp.open(&schema::CLAMP);
         let rtt: Option<Duration> = clamp.get("rtt");
-        // The transmission of one packet each way, which on a slow line is a good part of a round trip.
+        // The transmission of one packet each way, which on a slow line is a good part of a round trip. A direction that
+        // is not shaped counts as fast.
         let line = &around.line;
         let [up, down] = [(line.up, line.up_layer), (line.down, line.down_layer)]
-            .map(|(rate, layer)| rate.time_for(layer.on_wire(around.largest)));
+            .map(|(rate, layer)| rate.map_or(Duration::ZERO, |rate| rate.time_for(layer.on_wire(around.largest))));
         let growth: Option<Ratio> = clamp.optional("growth");
         let growth = growth.or(share.and_then(half_of_margin)).map(|share| clamp::Growth { slack: up + down, share });
         let target = clamp::Target::Shared { rate, rtt: rtt? + up + down, growth };
@@ -222,7 +224,7 @@ impl Police {
             return None;
         }
         let share = share?;
-        let Some(rate) = share.of_rate(around.line.down) else {
+        let Some(rate) = around.line.down.and_then(|down| share.of_rate(down)) else {
             table.error("share", format!("{}: nothing is left", table.path("share")), None);
             return None;
         };

@@ -48,8 +48,13 @@ pub(super) static LINE: Section = Section {
     heading: "`[line]`",
     about: "The line. In a scenario the line of `[access]` takes its place.",
     keys: &[
-        Key::required("up", Kind::Rate, "Upstream rate of the wire, headers and cells included."),
-        Key::required("down", Kind::Rate, "Downstream rate of the wire."),
+        Key::optional(
+            "up",
+            Kind::Rate,
+            "the upstream is not shaped",
+            "Upstream rate of the wire, headers and cells included.",
+        ),
+        Key::optional("down", Kind::Rate, "the downstream is not shaped", "Downstream rate of the wire."),
         line::ENCAPSULATION,
         line::OAM,
     ],
