@@ -3,7 +3,7 @@
 use lastmile_linklayer::LinkLayer;
 use lastmile_units::{BitRate, ByteCount, Ratio, WireBytes};
 
-use super::classes::{Around, check_burst, delay, portion, priority, queue_of};
+use super::classes::{Around, burst, delay, portion, priority, queue_of};
 use super::form::Form;
 use super::model::{AckRate, Class};
 use crate::reader::Table;
@@ -30,8 +30,7 @@ pub(super) fn ack_class(table: &Table<'_>, around: &Around) -> Option<(AckRate, 
     let ceil = portion(table.get("ceil"), around.rate);
     let priority = priority(table);
     let delay = delay(table, ack?, around)?;
-    let burst: Option<WireBytes> = table.optional("burst");
-    check_burst(table, "burst", burst, around.largest_wire())?;
+    let burst = burst(table, "burst", around)?;
     let queue = queue_of(table, "regulate", ceil, around);
     let (Factor(factor_ppm), packet, ack) = (factor?, line.down_layer.on_wire(packet?), line.up_layer.on_wire(ack?));
     if line.down.is_none() && fixed.is_none() {
@@ -46,7 +45,6 @@ pub(super) fn ack_class(table: &Table<'_>, around: &Around) -> Option<(AckRate, 
         return None;
     };
     let rate = AckRate { rate, needed: needed.filter(|_| fixed.is_none()), packet, ack, factor_ppm };
-    let largest = around.largest_wire();
     let class = Class {
         name: name?,
         parent: None,
@@ -54,8 +52,8 @@ pub(super) fn ack_class(table: &Table<'_>, around: &Around) -> Option<(AckRate, 
         ceil: ceil?,
         delay,
         priority: priority?,
-        burst: burst.unwrap_or(largest),
-        cburst: largest,
+        burst,
+        cburst: around.largest_wire(),
         queue: Some(queue?),
     };
     Some((rate, class))

@@ -8,7 +8,7 @@ use lastmile_queueing::meter::{self, drain, policer, tbf};
 use lastmile_queueing::spec::{Over, Spec};
 use lastmile_units::{BitRate, ByteCount, Duration, Ratio, WireBytes};
 
-use super::classes::{Around, Sharing, kind_of_queue, scheduled, with_bandwidth};
+use super::classes::{Around, Sharing, burst, kind_of_queue, scheduled, with_bandwidth};
 use super::form::{FORMS, Form};
 use super::model::{Class, Down, Line, Police, Regulated};
 use super::schema;
@@ -28,11 +28,11 @@ impl Around {
     }
 
     /// `queue` behind a token bucket of the rate.
-    fn shaped(&self, queue: Spec) -> Spec {
+    fn shaped(&self, queue: Spec, burst: WireBytes) -> Spec {
         if matches!(queue, Spec::Cake(_)) {
             return queue;
         }
-        let (rate, burst, largest) = (self.rate, self.largest_wire(), self.largest);
+        let (rate, largest) = (self.rate, self.largest);
         Spec::Tbf(Over {
             config: tbf::Config { rate, burst, peak: None, largest, catch_up: Duration::ZERO },
             queue: Box::new(queue),
@@ -58,6 +58,7 @@ pub(super) fn read(table: &Table<'_>, line: Line) -> Option<(Option<Down>, Regul
     };
     let around = Around { line, layer: line.down_layer, rate, largest, form };
     let regulated = regulated(table, &around, share);
+    let burst = burst(table, "burst", &around)?;
     let police = match table.table("police") {
         Some(police) => Some(Police::read(&police.open(&schema::POLICE), &around)?),
         None => None,
@@ -98,7 +99,7 @@ pub(super) fn read(table: &Table<'_>, line: Line) -> Option<(Option<Down>, Regul
             Spec::Rules(rules::Config { queue, ..rules })
         }
         (Some(_), _, queue) => Spec::Drain(Over { config, queue: Box::new(queue) }),
-        (None, Some(_), queue) if !shapes_itself => around.shaped(queue),
+        (None, Some(_), queue) if !shapes_itself => around.shaped(queue, burst),
         (.., queue) => queue,
     };
     // The clamp asks what SYN-ACKs say, which come this way.

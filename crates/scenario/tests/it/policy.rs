@@ -229,6 +229,26 @@ fn what_people_deploy_shapes_both_ways() {
     }
 }
 
+/// `get_htb_burst` of sqm-scripts: 1 ms of the shaper's rate. 38 of 40 Mbit/s up send 4750 bytes, 45 of 50 down 5625. Of
+/// less than a packet it makes one, as at 486.4 kbit/s, where 1 ms is 60 bytes.
+#[test]
+fn bursts_of_sqm_are_what_the_shaper_sends_in_a_millisecond() {
+    let layer = preset::IP.link;
+    for (up, down, expected) in [(40_000, 50_000, [4750, 5625]), (512, 2000, [1500, 1500])] {
+        let [up, down] = [up, down].map(BitRate::from_kbit_per_s);
+        let policy = ready("fq-codel-sqm", Some(Line::steady(up, down, layer, layer)));
+        let bursts = policy.classes.iter().map(|class| [class.burst, class.cburst].map(WireBytes::as_u64));
+        assert_eq!(bursts.collect::<Vec<_>>(), [[1500; 2], [expected[0]; 2], [expected[0]; 2]]);
+        let Some(Spec::Tbf(tbf)) = policy.down.map(|down| down.queue) else { panic!("a token bucket") };
+        assert_eq!(tbf.config.burst.as_u64(), expected[1]);
+        let Spec::Drain(drain) = &policy.up else { panic!("one packet at a time") };
+        let Spec::Rules(rules) = &*drain.queue else { panic!("rules") };
+        let Spec::Htb(htb) = &*rules.queue else { panic!("HTB") };
+        let line = htb.tree.classes[0].share;
+        assert_eq!([line.burst, line.cburst], [Some(WireBytes::new(expected[0])); 2]);
+    }
+}
+
 /// 0 kbit/s of SQM: a direction without a rate is not shaped, and the other is as with both rates.
 #[test]
 fn a_direction_without_a_rate_is_not_shaped() {
