@@ -44,8 +44,8 @@ pub struct Request<'a> {
     pub about: &'a str,
     /// Further remarks for the top, such as the source of a rate.
     pub notes: Vec<String>,
-    /// The upstream: packets that the device transmits.
-    pub up: Direction<'a>,
+    /// The upstream, if it is shaped: packets that the device transmits.
+    pub up: Option<Direction<'a>>,
     /// The downstream, if the policy has one: packets that the device receives.
     pub down: Option<Direction<'a>>,
     /// Names of the upstream's classes, by their number.
@@ -103,29 +103,34 @@ pub struct Configuration {
     pub counts_for: Option<Device>,
     /// Something counts large segments as one packet; CAKE splits them.
     pub joins_segments: bool,
-    /// The path of a flood.
-    pub flood: Flood,
+    /// The path of a flood; `None` if the upstream is not shaped.
+    pub flood: Option<Flood>,
 }
 
 impl Configuration {
     /// The nearest set-up for a policy.
     #[must_use]
     pub fn new(request: &Request<'_>) -> Self {
-        let Request { up, header, largest, .. } = request;
-        let accounting = Accounting::new(up.layer, *header, *largest);
+        let Request { up, down, header, largest, .. } = request;
         let mut about = vec![request.about.to_owned()];
         about.retain(|line| !line.is_empty());
-        about.push(format!("Upstream {} on the wire: {}.", up.rate, up.layer));
+        about.push(up.map_or_else(
+            || "The upstream is not shaped.".to_owned(),
+            |up| format!("Upstream {} on the wire: {}.", up.rate, up.layer),
+        ));
         about.extend(request.notes.iter().cloned());
-        about.extend(accounting.remarks());
-        if !matches!(up.queue, Spec::Cake(_)) {
+        let shaped = up.as_ref().or(down.as_ref());
+        about.extend(shaped.iter().flat_map(|shaped| Accounting::new(shaped.layer, *header, *largest).remarks()));
+        if shaped.is_some_and(|shaped| !matches!(shaped.queue, Spec::Cake(_))) {
             about.push(CONVERSIONS.to_owned());
         }
         let mut making =
             Making { steps: Vec::new(), left_out: Vec::new(), header: *header, counts_frames: false, polices: false };
-        let flood = making.direction(DEVICE, up, request.classes, &accounting);
+        let flood = up
+            .as_ref()
+            .map(|up| making.direction(DEVICE, up, request.classes, &Accounting::new(up.layer, *header, *largest)));
         let mut has_ifb = false;
-        if let Some(down) = &request.down {
+        if let Some(down) = down {
             let accounting = Accounting::new(down.layer, *header, *largest);
             about.push(format!("Downstream {} on the wire: {}.", down.rate, down.layer));
             has_ifb = making.downstream(down, &accounting);

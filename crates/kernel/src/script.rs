@@ -297,11 +297,7 @@ fn written(command: &Command) -> String {
 
 #[cfg(test)]
 mod tests {
-    use lastmile_linklayer::LinkLayer;
-    use lastmile_units::{BitRate, ByteCount};
-
     use super::*;
-    use crate::configuration::Flood;
 
     #[test]
     fn a_command_has_its_devices_as_variables_and_other_words_quoted() {
@@ -348,12 +344,7 @@ mod tests {
             has_ifb: true,
             counts_for: Some(Device::Ethernet),
             joins_segments: true,
-            flood: Flood {
-                rate: BitRate::from_mbit_per_s(1),
-                layer: LinkLayer::from_name("ipoa-vcmux").unwrap(),
-                largest: ByteCount::new(1500),
-                by_cake: false,
-            },
+            flood: None,
         };
         let script = write(&configuration, Devices { device: Some(hostile), ifb: Some(hostile) });
         // Words are in single quotes, including line breaks, except for the name of the table, whose

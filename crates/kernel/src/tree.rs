@@ -181,11 +181,11 @@ impl<'a> Plan<'a, '_> {
             Spec::Priority(priority::Config { classes }) => Some(self.priority(classes)),
             Spec::Tbf(Over { config, queue }) => {
                 self.without_peak(config);
-                self.line(config.rate, Some(queue));
+                self.line(config.rate, Some(config.burst.as_u64()), Some(queue));
                 Some(LINE)
             }
             other => {
-                self.line(self.rate, Some(other));
+                self.line(self.rate, None, Some(other));
                 Some(LINE)
             }
         }
@@ -196,8 +196,8 @@ impl<'a> Plan<'a, '_> {
     }
 
     /// Adds the class of the whole line.
-    fn line(&mut self, rate: BitRate, queue: Option<&'a Spec>) {
-        let (burst, quantum) = (self.bytes(None), self.accounting.largest_counted().as_u64());
+    fn line(&mut self, rate: BitRate, burst: Option<u64>, queue: Option<&'a Spec>) {
+        let (burst, quantum) = (self.bytes(burst), self.accounting.largest_counted().as_u64());
         let name = "line".to_owned();
         let line = Class {
             minor: LINE,
@@ -245,7 +245,7 @@ impl<'a> Plan<'a, '_> {
     /// Classes below one of the whole line. For HTB a class has the long-run rate of its guarantees, the long-run rate
     /// of its limit, and quanta by the shares.
     fn hfsc(&mut self, config: &'a hfsc::Config) -> u32 {
-        self.line(self.rate, None);
+        self.line(self.rate, None, None);
         let whole = Some(hfsc::ServiceCurve::linear(self.rate));
         self.classes[0].curves = hfsc::Share { real_time: None, link_share: whole, upper_limit: whole };
         let classes = &config.tree.classes;
@@ -328,7 +328,7 @@ impl<'a> Plan<'a, '_> {
             custom::Count::Packets(packets) => packets.as_u64().saturating_mul(largest),
         };
         let all: u128 = config.classes.iter().map(|class| u128::from(bytes(class.count))).sum();
-        self.line(self.rate, None);
+        self.line(self.rate, None, None);
         for (class, minor) in config.classes.iter().zip(FIRST..) {
             let count = bytes(class.count);
             let bps = u128::from(self.rate.as_bps()) * u128::from(count) / all.max(1);
@@ -340,7 +340,7 @@ impl<'a> Plan<'a, '_> {
     }
 
     fn priority(&mut self, classes: &'a [ClassSpec]) -> u32 {
-        self.line(self.rate, None);
+        self.line(self.rate, None, None);
         let quantum = self.accounting.largest_counted().as_u64();
         let rate = BitRate::from_bps(NEXT_TO_NOTHING).unwrap_or(self.rate).min(self.rate);
         for (class, minor) in classes.iter().zip(FIRST..) {

@@ -3,8 +3,8 @@
 //!
 //! A thread of its own waits for replies, for the next ping and for the next measurement of the load. Each change of a
 //! rate, and each measurement, is a request to the thread that carries packets ([`Handle`]); no lock is shared with it.
-//! A pinger of the controller pings the reflector with its number; where fewer are named, they take turns. Round-trip
-//! times end when the kernel received the reply ([`Echo`]).
+//! The reflectors of the controller are the named ones, of which those beyond the number of pingers are spare; where
+//! fewer are named, they take turns. Round-trip times end when the kernel received the reply ([`Echo`]).
 //!
 //! Differs from the simulated router: a ping starts when this thread woke up for it, and turns that passed meanwhile
 //! are left out. A reply after more than 10 s does not count.
@@ -15,7 +15,7 @@ use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time;
 
-use lastmile_queueing::autorate::{Config, Controller, Delay, Method, Pings};
+use lastmile_queueing::autorate::{Config, Controller, Delay, Method, Pings, Replacement};
 use lastmile_units::{BitRate, Duration, Instant, WireBytes};
 
 use crate::clock::std_span;
@@ -53,10 +53,12 @@ pub fn check(config: &Config) -> Result<(), Error> {
 pub struct Reflectors(Vec<Reflector>);
 
 struct Reflector {
+    address: IpAddr,
     echo: Echo,
     sequence: u16,
-    /// The sequence number, departure and pinger of requests without a reply, the oldest first.
-    waiting: VecDeque<(u16, time::Instant, u32)>,
+    /// The sequence number and departure of requests without a reply, the oldest first, and the number that the
+    /// controller has for this reflector.
+    waiting: VecDeque<(u16, time::Instant, usize)>,
 }
 
 impl Reflectors {
@@ -77,24 +79,30 @@ impl Reflectors {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+
+    /// The number of named ones.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
 }
 
 impl Reflector {
     fn open(address: IpAddr) -> Result<Self, Error> {
         let echo = Echo::open(SocketAddr::new(address, 0), 0)?;
-        Ok(Self { echo, sequence: 0, waiting: VecDeque::new() })
+        Ok(Self { address, echo, sequence: 0, waiting: VecDeque::new() })
     }
 
     /// Sends a ping. One that cannot be sent has no reply.
-    fn ping(&mut self, pinger: u32) {
+    fn ping(&mut self, number: usize) {
         if let Ok(sent) = self.echo.send(self.sequence) {
-            self.waiting.push_back((self.sequence, sent, pinger));
+            self.waiting.push_back((self.sequence, sent, number));
         }
         self.sequence = self.sequence.wrapping_add(1);
     }
 
-    /// Takes the replies that wait: the pinger and the round-trip time of each.
-    fn receive(&mut self, mut tell: impl FnMut(u32, Duration)) {
+    /// Takes the replies that wait: the controller's number and the round-trip time of each.
+    fn receive(&mut self, mut tell: impl FnMut(usize, Duration)) {
         let now = time::Instant::now();
         while self.waiting.front().is_some_and(|(_, sent, _)| now.saturating_duration_since(*sent) > PATIENCE) {
             self.waiting.pop_front();
@@ -106,8 +114,8 @@ impl Reflector {
                 Err(_) => {}
                 Ok(Some(reply)) => {
                     let asked = self.waiting.iter().position(|(sequence, ..)| *sequence == reply.sequence);
-                    if let Some((_, sent, pinger)) = asked.and_then(|at| self.waiting.remove(at)) {
-                        tell(pinger, span(sent, reply.received));
+                    if let Some((_, sent, number)) = asked.and_then(|at| self.waiting.remove(at)) {
+                        tell(number, span(sent, reply.received));
                     }
                 }
             }
@@ -125,6 +133,8 @@ pub struct Steering {
     handle: Handle,
     /// Hops with the shapers: down, up. Hops are numbered as in [`Handle::glance`].
     hops: [usize; 2],
+    /// The number of named reflectors.
+    named: usize,
     /// The zero of the controller's clock.
     origin: time::Instant,
     course: Mutex<Option<Course>>,
@@ -137,6 +147,8 @@ pub struct Counts {
     pub pings: u64,
     /// Their replies.
     pub replies: u64,
+    /// Reflectors that were replaced by spare ones.
+    pub replaced: u64,
 }
 
 /// A controller, and how far its pings are.
@@ -157,10 +169,11 @@ struct Course {
 }
 
 impl Course {
-    fn new(config: &Config, start: Instant) -> Result<Self, Error> {
+    fn new(config: &Config, named: usize, start: Instant) -> Result<Self, Error> {
         check(config)?;
+        let spares = named.saturating_sub(config.pings.no_pingers as usize);
         Ok(Self {
-            controller: Controller::new(config, start)?,
+            controller: Controller::new(config, spares, start)?,
             pings: config.pings,
             start,
             turns: vec![0; config.pings.no_pingers as usize],
@@ -189,10 +202,10 @@ impl Course {
         due
     }
 
-    fn replied(&mut self, now: Instant, pinger: u32, round_trip: Duration) {
+    fn replied(&mut self, now: Instant, reflector: usize, round_trip: Duration) -> Option<Replacement> {
         self.heard = now;
         self.counts.replies += 1;
-        self.controller.response(now, pinger as usize, Delay::RoundTrip(round_trip));
+        self.controller.response(now, reflector, Delay::RoundTrip(round_trip))
     }
 
     /// The message for a user when replies begin to fail or come again.
@@ -216,10 +229,10 @@ impl Course {
 }
 
 impl Steering {
-    /// The shapers at these hops, down and up, without a controller.
+    /// The shapers at these hops, down and up, without a controller; so many reflectors are named.
     #[must_use]
-    pub fn new(handle: Handle, hops: [usize; 2]) -> Self {
-        Self { handle, hops, origin: time::Instant::now(), course: Mutex::default() }
+    pub fn new(handle: Handle, hops: [usize; 2], named: usize) -> Self {
+        Self { handle, hops, named, origin: time::Instant::now(), course: Mutex::default() }
     }
 
     /// Steers by a new controller, or by none, once `change` has replaced the queues. No controller moves a rate
@@ -228,7 +241,7 @@ impl Steering {
     /// # Errors
     /// Those of `change`, and pings that no live program sends.
     pub fn begin(&self, config: Option<&Config>, change: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
-        let next = config.map(|config| Course::new(config, self.now())).transpose()?;
+        let next = config.map(|config| Course::new(config, self.named, self.now())).transpose()?;
         let mut course = self.course();
         change()?;
         *course = next;
@@ -269,24 +282,32 @@ impl Steering {
     fn advance(&self, reflectors: &mut [Reflector], tell: &mut dyn FnMut(&str)) -> Option<Instant> {
         let mut course = self.course();
         let now = self.now();
+        let mut replaced = Vec::new();
         for reflector in reflectors.iter_mut() {
-            reflector.receive(|pinger, round_trip| {
+            reflector.receive(|number, round_trip| {
                 if let Some(course) = &mut *course {
-                    course.replied(now, pinger, round_trip);
+                    replaced.extend(course.replied(now, number, round_trip));
                 }
             });
         }
         let Some(course) = &mut *course else { return Some(now + LOOK) };
+        let count = reflectors.len().max(1);
         for pinger in course.due(now) {
-            if course.controller.is_pinging() {
-                let count = reflectors.len().max(1);
-                if let Some(reflector) = reflectors.get_mut(pinger as usize % count) {
-                    reflector.ping(pinger);
-                    course.counts.pings += 1;
-                }
+            let number = course.controller.reflector(pinger as usize).filter(|_| course.controller.is_pinging());
+            if let Some((number, reflector)) =
+                number.and_then(|number| Some((number, reflectors.get_mut(number % count)?)))
+            {
+                reflector.ping(number);
+                course.counts.pings += 1;
             }
         }
-        self.steer(course)?;
+        self.steer(course, &mut replaced)?;
+        for Replacement { old, new, reason } in replaced {
+            course.counts.replaced += 1;
+            if let (Some(old), Some(new)) = (reflectors.get(old), reflectors.get(new)) {
+                tell(&format!("reflector {} is replaced by {}: {reason}", old.address, new.address));
+            }
+        }
         if let Some(news) = course.news(now) {
             tell(&news);
         }
@@ -294,7 +315,7 @@ impl Steering {
     }
 
     /// Measures the load if that is due, and gives the shapers the controller's rates.
-    fn steer(&self, course: &mut Course) -> Option<()> {
+    fn steer(&self, course: &mut Course, replaced: &mut Vec<Replacement>) -> Option<()> {
         loop {
             let rates = course.controller.rates();
             let measures = course.controller.next_monitor() <= self.now();
@@ -309,7 +330,7 @@ impl Steering {
             course.applied = Some(rates);
             if measures {
                 let sent = [0, 1].map(|index| sent[index].saturating_sub(course.before[index]));
-                course.controller.monitor(self.now(), sent);
+                replaced.extend(course.controller.monitor(self.now(), sent));
             }
         }
     }

@@ -15,23 +15,29 @@
 //! - *Low load*: the rate returns to the base rate, by 1 % a second.
 //! - Thresholds grow by the transmission time of the largest packet, which is significant below 12 Mbit/s.
 //! - *Sleep*: no pings after a minute without load. *Stall*: no reply for five replies' time and no load.
+//! - *Replacement*: a spare reflector takes the turns of one that is late, or slower than others (`reflectors`).
 //!
 //! As in the script, times are whole microseconds and rates whole kbit/s; divisions round towards zero.
 //!
 //! Differs: both directions share their thresholds. The load counts bytes on the wire of the shaper, where the script
 //! reads counters of the interface. One-way delays are exact, where ICMP timestamps have whole milliseconds.
-//! Reflectors are not replaced: no health checks, no comparison, no random rotation.
+//! Reflectors are pinged in the order in which they were named, and their rotation is no random one.
 //!
 //! The caller sends the pings: [`Pings`], [`Controller::is_pinging`]. This file does no I/O and reads no clock.
 //! Cost: O(window) a reply.
 
 mod config;
 mod direction;
+mod reflectors;
 
 use lastmile_units::{BitRate, Duration, Instant, WireBytes};
 
-pub use config::{Adjust, Baseline, Config, ConfigError, Detection, Idle, Load, Method, Pings, Rates, Thresholds};
+pub use config::{
+    Adjust, Baseline, Config, ConfigError, Detection, Health, Idle, Load, Method, Pings, Rates, Thresholds,
+};
 use direction::Direction;
+use reflectors::Reflectors;
+pub use reflectors::{Reason, Replacement};
 
 /// The delays of a ping, from which the controller is fed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,8 +62,6 @@ impl Delay {
 const MILLION: i64 = 1_000_000;
 /// Longer delays, of more than a day, count as this.
 const LONGEST_US: i64 = 100_000 * MILLION;
-/// The baseline of a reflector that has not replied yet, in microseconds.
-const FIRST_BASELINE_US: i64 = 100_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
@@ -74,8 +78,7 @@ enum State {
 pub struct Controller {
     config: Config,
     directions: [Direction; 2],
-    /// By reflector: the baselines down and up, in microseconds.
-    baselines_us: Vec<[i64; 2]>,
+    reflectors: Reflectors,
     state: State,
     last_response: Instant,
     monitored: Instant,
@@ -84,15 +87,16 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// A controller that begins at `start` with the base rates.
+    /// A controller that begins at `start` with the base rates. It has a reflector for each pinger, with the pinger's
+    /// number, and so many spare ones, with the next numbers.
     ///
     /// # Errors
     /// As [`Config::check`].
-    pub fn new(config: &Config, start: Instant) -> Result<Self, ConfigError> {
+    pub fn new(config: &Config, spares: usize, start: Instant) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
             directions: [0, 1].map(|index| Direction::new(config, config.rates[index], start)),
-            baselines_us: vec![[FIRST_BASELINE_US; 2]; config.pings.no_pingers as usize],
+            reflectors: Reflectors::new(config, spares, start),
             state: State::Running { idle_since: None },
             last_response: start,
             monitored: start,
@@ -113,6 +117,12 @@ impl Controller {
         self.state != State::Idle
     }
 
+    /// The number of the reflector that a pinger pings.
+    #[must_use]
+    pub fn reflector(&self, pinger: usize) -> Option<usize> {
+        self.reflectors.of(pinger)
+    }
+
     /// The time of the next [`Controller::monitor`]: at most ten times the transmission time of the largest packets.
     #[must_use]
     pub fn next_monitor(&self) -> Instant {
@@ -121,27 +131,34 @@ impl Controller {
         self.monitored.saturating_add(self.config.load.monitor_achieved_rates_interval.max(packets))
     }
 
-    /// The bytes on the wire that the shapers have sent so far: down, up.
-    pub fn monitor(&mut self, now: Instant, sent: [WireBytes; 2]) {
+    /// The bytes on the wire that the shapers have sent so far: down, up. Returns a reflector that is replaced.
+    pub fn monitor(&mut self, now: Instant, sent: [WireBytes; 2]) -> Option<Replacement> {
         let elapsed = now.since(self.monitored);
         if elapsed.is_zero() {
-            return;
+            return None;
         }
         for (direction, (sent, before)) in self.directions.iter_mut().zip(sent.into_iter().zip(self.sent)) {
             let bits = sent.as_u64().saturating_sub(before.as_u64()) * 8;
             direction.achieved(&self.config.load, bits, elapsed);
         }
         (self.monitored, self.sent) = (now, sent);
+        let was_running = matches!(self.state, State::Running { .. });
         self.without_response(now);
+        was_running.then(|| self.reflectors.check(&self.config.health, now)).flatten()
     }
 
-    /// A ping of the reflector with this number is answered.
-    pub fn response(&mut self, now: Instant, reflector: usize, delay: Delay) {
+    /// A ping of the reflector with this number is answered. Nothing follows from a reply of one that was replaced.
+    /// Returns a reflector that is replaced.
+    pub fn response(&mut self, now: Instant, reflector: usize, delay: Delay) -> Option<Replacement> {
+        if !self.reflectors.is_pinged(reflector) {
+            return None;
+        }
         match self.state {
             State::Running { idle_since } => {
                 self.last_response = now;
                 self.sample(now, reflector, delay);
                 self.state = self.after_sample(now, idle_since);
+                return self.reflectors.check(&self.config.health, now);
             }
             State::Idle => self.wake_if_active(now),
             State::Stalled { .. } => {
@@ -149,15 +166,17 @@ impl Controller {
                 self.state = State::Running { idle_since: None };
             }
         }
+        None
     }
 
     /// Updates baselines, windows and rates.
     fn sample(&mut self, now: Instant, reflector: usize, delay: Delay) {
-        let Some(baselines) = self.baselines_us.get_mut(reflector) else { return };
-        let delays = delay.one_way_us();
-        for ((direction, baseline), delay) in self.directions.iter_mut().zip(baselines).zip(delays) {
-            *baseline = self.config.baseline.moved(*baseline, delay);
-            direction.sample(&self.config, now, delay - *baseline);
+        let excess = self.reflectors.excess(&self.config.baseline, now, reflector, delay.one_way_us());
+        if self.directions.iter().all(Direction::is_low) {
+            self.reflectors.average(&self.config.health, reflector, excess);
+        }
+        for (direction, excess) in self.directions.iter_mut().zip(excess) {
+            direction.sample(&self.config, now, excess);
         }
     }
 
@@ -203,6 +222,7 @@ impl Controller {
         if self.directions.iter().any(|direction| direction.exceeds(threshold)) {
             self.state = State::Running { idle_since: None };
             self.last_response = now.saturating_add(self.config.pings.reflector_ping_interval.saturating_mul(2));
+            self.reflectors.wake(self.last_response);
         }
     }
 

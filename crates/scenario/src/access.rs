@@ -357,12 +357,12 @@ fn policy(table: &Table<'_>, down: Option<&Hop>, up: Option<&Hop>) -> Option<Opt
     }
     let (down, up) = (down?, up?);
     let line = policy::Line {
-        up: provider::rate(up)?,
-        down: provider::rate(down)?,
+        up: Some(provider::rate(up)?),
+        down: Some(provider::rate(down)?),
         up_layer: up.line.link_layer,
         down_layer: down.line.link_layer,
-        up_best: provider::best_rate(up)?,
-        down_best: provider::best_rate(down)?,
+        up_best: Some(provider::best_rate(up)?),
+        down_best: Some(provider::best_rate(down)?),
     };
     match Policy::load_from(table.files(), &name, table.directory().as_deref(), Some(line)) {
         Ok(policy) => {

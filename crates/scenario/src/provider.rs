@@ -69,7 +69,7 @@ mod tests {
         let scenario = Scenario::parse("f", &text, &[]).unwrap_or_else(|report| panic!("{report}"));
         let access = scenario.access().expect("an access line");
         let line = access.policy.as_ref().expect("a policy").line;
-        (line.up, line.down, access.up.queue.clone())
+        (line.up.expect("a rate"), line.down.expect("a rate"), access.up.queue.clone())
     }
 
     /// The rates of the shaper and of the policer, not those of the lines behind them.

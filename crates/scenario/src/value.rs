@@ -227,6 +227,26 @@ impl FromNode for Portion {
     }
 }
 
+/// A burst: bytes on the wire, or what a rate sends in a time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Burst {
+    Bytes(WireBytes),
+    Time(Duration),
+}
+
+impl FromNode for Burst {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match Duration::from_value(value) {
+            Ok(time) => Ok(Self::Time(time)),
+            Err(_) => WireBytes::from_value(value).map(Self::Bytes).map_err(|error| format!("{error}; or a time")),
+        }
+    }
+
+    fn from_default(text: &'static str) -> Self {
+        Self::from_value(&Value::String(text.into())).expect("the schema's defaults parse")
+    }
+}
+
 /// A number of data packets for each ACK, in millionths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Factor(pub(crate) u64);

@@ -1,7 +1,8 @@
 //! `lastmile policy`: the built-in policies, and the classes of a policy on its line.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Display, Write as _};
 use std::path::Path;
+use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 use lastmile_queueing::ack::clamp::{Growth, Target};
@@ -43,26 +44,53 @@ pub(crate) struct OnLine {
     /// Name of a built-in policy, or a file
     pub(crate) policy: String,
 
-    /// Upstream rate in place of the file's line; with --down and --link
-    #[arg(long, value_name = "RATE", requires = "down")]
-    pub(crate) up: Option<BitRate>,
+    /// Upstream rate in place of the file's line, with --link; 0, or --down alone: the upstream is not shaped
+    #[arg(long, value_name = "RATE")]
+    pub(crate) up: Option<ShapedTo>,
 
-    /// Downstream rate in place of the file's line
-    #[arg(long, value_name = "RATE", requires = "up")]
-    pub(crate) down: Option<BitRate>,
+    /// Downstream rate in place of the file's line; 0, or --up alone: the downstream is not shaped
+    #[arg(long, value_name = "RATE")]
+    pub(crate) down: Option<ShapedTo>,
 
     /// Encapsulation in place of the file's line: a preset, or words of tc-cake(8), such as "ptm overhead 34"
-    #[arg(long, value_name = "PRESET", requires = "up")]
+    #[arg(long, value_name = "PRESET")]
     pub(crate) link: Option<String>,
+}
+
+/// The rate of a direction. As in sqm-scripts, 0 is that of a direction that is not shaped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ShapedTo(Option<BitRate>);
+
+impl FromStr for ShapedTo {
+    type Err = <BitRate as FromStr>::Err;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+        let unit = text.trim().trim_start_matches(['0', '.']);
+        let is_zero = text.trim().starts_with('0') && !unit.starts_with(|digit: char| digit.is_ascii_digit());
+        // Any unit of a rate, or none.
+        if is_zero && (unit.is_empty() || format!("1{unit}").parse::<BitRate>().is_ok()) {
+            return Ok(Self(None));
+        }
+        text.parse().map(|rate| Self(Some(rate)))
+    }
+}
+
+impl Display for ShapedTo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(rate) => rate.fmt(f),
+            None => f.write_str("0"),
+        }
+    }
 }
 
 impl OnLine {
     /// The policy on the line of the command, or on its own line. Rates for a set-up are never
     /// guessed.
     pub(crate) fn load_for_a_line(&self, reading: Reading) -> Result<Policy> {
-        if self.up.is_none() && ready::text(&self.policy).is_some_and(|text| !text.contains("[line]")) {
+        if self.has_no_rate() && ready::text(&self.policy).is_some_and(|text| !text.contains("[line]")) {
             let failure = Failure::new(format_args!("the policy \"{}\" has no line of its own", self.policy));
-            return Err(failure.hint("--up, --down and --link say which it is"));
+            return Err(failure.hint("--up, --down or both, and --link say which it is"));
         }
         self.load_as(LineOf::Policy, reading)
     }
@@ -76,15 +104,24 @@ impl OnLine {
 
     /// The policy on the line of the command, or else on `line`. An encapsulation is never guessed.
     fn load_as(&self, line: LineOf, reading: Reading) -> Result<Policy> {
-        let line = match (self.up, self.down, &self.link) {
-            (Some(up), Some(down), Some(link)) => LineOf::Caller(self::line(up, down, link)?),
-            (Some(_), Some(_), None) => {
+        let rate = |given: Option<ShapedTo>| given.and_then(|ShapedTo(rate)| rate);
+        let line = match &self.link {
+            Some(_) if self.has_no_rate() => {
+                return Err(Failure::new("an encapsulation without a rate").hint("--up, --down or both"));
+            }
+            None if self.has_no_rate() => line,
+            Some(link) => LineOf::Caller(self::line(rate(self.up), rate(self.down), link)?),
+            None => {
                 let failure = Failure::new("a line without its encapsulation");
                 return Err(failure.hint("--link names it; lastmile overhead lists those there are"));
             }
-            _ => line,
         };
         Policy::load_as(&self.policy, None, line, reading).map_err(Failure::Report)
+    }
+
+    /// The line is not that of the command.
+    fn has_no_rate(&self) -> bool {
+        self.up.is_none() && self.down.is_none()
     }
 
     /// The text of the policy's file.
@@ -141,10 +178,10 @@ fn list(printer: &mut Printer) -> Result {
 
 fn example() -> Result<Line> {
     let (up, down, link) = EXAMPLE;
-    line(BitRate::from_kbit_per_s(up), BitRate::from_kbit_per_s(down), link)
+    line(Some(BitRate::from_kbit_per_s(up)), Some(BitRate::from_kbit_per_s(down)), link)
 }
 
-fn line(up: BitRate, down: BitRate, link: &str) -> Result<Line> {
+fn line(up: Option<BitRate>, down: Option<BitRate>, link: &str) -> Result<Line> {
     let layer = link_by_name(link)?;
     Ok(Line::steady(up, down, layer, layer))
 }
@@ -158,7 +195,7 @@ fn show(shown: &Shown, printer: &mut Printer) -> Result {
     let policy = on_line.load_as(LineOf::PolicyOr(example()?), Reading::Once)?;
     printer.warnings(&policy.warnings);
     printer.heading(&policy.name)?;
-    let is_example = on_line.up.is_none() && !policy.line_is_own;
+    let is_example = on_line.has_no_rate() && !policy.line_is_own;
     printer.data(&describe(&policy, is_example))?;
     Ok(Exit::Done)
 }
@@ -180,11 +217,14 @@ pub(crate) fn ack_rate(ack: &AckRate) -> String {
 fn describe(policy: &Policy, is_example: bool) -> String {
     let mut text = String::new();
     let line = &policy.line;
-    let mut say = |sentence: std::fmt::Arguments<'_>| writeln!(text, "{sentence}").expect("a string takes all");
+    let mut say = |sentence: fmt::Arguments<'_>| writeln!(text, "{sentence}").expect("a string takes all");
     if !policy.about.is_empty() {
         say(format_args!("{}", policy.about));
     }
-    say(format_args!("\nline: {} up, {} down", line.up, line.down));
+    let rate = |rate: Option<BitRate>, of: &str| {
+        rate.map_or_else(|| format!("{of} not shaped"), |rate| format!("{rate} {of}"))
+    };
+    say(format_args!("\nline: {}, {}", rate(line.up, "up"), rate(line.down, "down")));
     if is_example {
         say(format_args!(
             "This line is an example ({}): the policy names none; --up, --down and --link do.",
@@ -204,7 +244,9 @@ fn describe(policy: &Policy, is_example: bool) -> String {
         Position::Middlebox => "in a middlebox before the modem",
     };
     let what = if policy.classes.is_empty() { "queue" } else { "scheduler" };
-    say(format_args!("{what}: {}, {place}", policy.scheduler));
+    if policy.rate.is_some() {
+        say(format_args!("{what}: {}, {place}", policy.scheduler));
+    }
     if !policy.classes.is_empty() {
         text.push('\n');
         text.push_str(&classes(&policy.classes, &policy.rules));
@@ -246,7 +288,7 @@ fn classes(classes: &[Class], rules: &[Rule]) -> String {
 /// The queue behind the downstream.
 fn describe_down(down: &Down) -> String {
     let mut text = String::new();
-    let mut say = |sentence: std::fmt::Arguments<'_>| writeln!(text, "{sentence}").expect("a string takes all");
+    let mut say = |sentence: fmt::Arguments<'_>| writeln!(text, "{sentence}").expect("a string takes all");
     match down.rate {
         Some(rate) => say(format_args!("\nbehind the downstream: {} at {rate}", down.kind)),
         None => say(format_args!("\nbehind the downstream: {}, nothing is held back", down.kind)),

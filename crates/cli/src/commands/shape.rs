@@ -181,7 +181,7 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
     let mut listener = Listener::bind(&start.control)?;
     let world = World::build(&start.world(&policy))?;
     // Hops: up is the first.
-    let steering = Steering::new(world.handle().deref().clone(), [1, 0]);
+    let steering = Steering::new(world.handle().deref().clone(), [1, 0], reflectors.len());
     steering.begin(policy.autorate(), || Ok(()))?;
     let metrics = start.metrics.map(Server::bind).transpose()?;
     let dashboard = start.dashboard.web.open(start.dashboard.web_control)?;

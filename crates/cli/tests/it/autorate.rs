@@ -189,3 +189,44 @@ fn a_shaper_reports_that_no_reflector_answers_and_takes_no_controller_without_on
     assert!(error.contains("no reflector is named for its pings"), "{error}");
     assert_eq!(at(&site.status(), "policy"), "mine");
 }
+
+/// One pinger and two reflectors, of which the first does not answer: checks after more than 1 s each find three
+/// offences, and the second takes over. It answers.
+#[test]
+#[ignore = "needs root: real packets"]
+fn a_spare_reflector_takes_over_from_a_silent_one() {
+    let Some(site) = Site::new() else { return };
+    own_way(&site);
+    let policy = "scheduler = { kind = \"none\", place = \"middlebox\", share = \"95 %\" }\n\
+                  down = { share = \"90 %\" }\nautorate = { no_pingers = 1 }\n";
+    fs::write(site.scratch.path.join("one.toml"), policy).unwrap();
+    let line = ["--up", "20 Mbit/s", "--down", "20 Mbit/s", "--link", "ethernet", "--make-bridge"];
+    let mut command = site.lastmile(&["shape", "one.toml", "--lan", "west", "--wan", "east"]);
+    command.args(line).args(["--reflector", "10.9.0.77", "--reflector", "10.9.0.2"]);
+    let mut shaper = site.begin(command);
+    shaper.says("reflector 10.9.0.77 is replaced by 10.9.0.2: its replies are late or missing");
+    until("the spare answers", || at(&site.status(), "reflectors.replies").as_u64() > Some(2));
+    assert_eq!(at(&site.status(), "reflectors.replaced"), 1);
+    assert!(site.ask(&["status"]).0.contains(" replies, 1 replaced\n"));
+}
+
+/// A download alone is shaped, to 90 % of 4 Mbit/s: pings pass the upstream as they are.
+#[test]
+#[ignore = "needs root: real packets"]
+fn a_direction_without_a_rate_is_carried_as_it_is() {
+    let Some(site) = Site::new() else { return };
+    let mut command = site.lastmile(&["shape", "cake", "--lan", "west", "--wan", "east", "--make-bridge"]);
+    command.args(["--up", "0", "--down", "4 Mbit/s", "--link", "ethernet"]);
+    let _shaper = site.begin(command);
+    assert_eq!(site.pinged(20), 20);
+    let status = site.status();
+    assert_eq!(at(&status, "up.wire.rate_bps"), &Value::Null);
+    assert_eq!(at(&status, "down.wire.rate_bps"), 4_000_000);
+    assert!(at(&status, "up.counters").as_array().unwrap().iter().all(|counter| counter["kind"] == "fifo"), "{status}");
+    assert!(
+        at(&status, "down.counters").as_array().unwrap().iter().any(|counter| counter["kind"] == "cake"),
+        "{status}"
+    );
+    let text = site.ask(&["status"]).0;
+    assert!(text.contains("up: not shaped, ") && text.contains("down: 4 Mbit/s, "), "{text}");
+}

@@ -103,6 +103,28 @@ fn a_policy_is_set_up_read_back_measured_and_taken_away() {
     }
 }
 
+/// The root of the device is that of somebody else, and stays.
+#[test]
+#[ignore = "needs root: real packets"]
+fn a_download_alone_is_set_up_beside_a_foreign_root() {
+    let Some(pair) = pair() else { return };
+    let place = pair.sender();
+    shell(place, "tc qdisc add dev veth0 root handle 5: htb");
+    let before = shown(place, "tc qdisc show; ip -br link");
+    let line = ["--down", "2 Mbit/s", "--link", "docsis"];
+    let (code, _, error) = tc(place, "fq-codel-sqm", &line, &["--apply"]);
+    assert_eq!(code, Some(0), "{error}");
+    assert!(shown(place, "tc qdisc show dev ifb-veth0").contains("htb 1a57: root"));
+    let (code, data, error) = tc(place, "fq-codel-sqm", &line, &["--verify", "--json"]);
+    assert_eq!((code, error.as_str()), (Some(0), "sizes are not measured: the upstream is not shaped\n"), "{data}");
+    let report: Value = serde_json::from_str(&data).unwrap();
+    let read = report["read_back"].as_array().unwrap();
+    assert!(read.len() > 10 && read.iter().all(|finding| finding["ok"] == true), "{data}");
+    let (code, _, error) = tc(place, "fq-codel-sqm", &[], &["--remove"]);
+    assert_eq!(code, Some(0), "{error}");
+    assert_eq!(shown(place, "tc qdisc show; ip -br link"), before);
+}
+
 /// A tc(8) that answers as on a kernel without CAKE stands for such a kernel.
 #[test]
 #[ignore = "needs root: real packets"]

@@ -48,7 +48,7 @@ fn at_rate(rate: BitRate, queue: &Spec, names: &[&str]) -> (Configuration, Vec<S
         name: "test",
         about: "",
         notes: vec![],
-        up: Direction { rate, layer: preset::BRIDGED_VCMUX_FCS.link, queue },
+        up: Some(Direction { rate, layer: preset::BRIDGED_VCMUX_FCS.link, queue }),
         down: None,
         classes: &names,
         header: Device::Ethernet,
@@ -117,7 +117,7 @@ fn a_class_of_cbq_borrows_by_its_ceiling() {
     let free =
         format!("tc class add dev $DEV parent 1a57: classid 1a57:10 htb rate 358400bit ceil 512000bit {burst} 4480");
     assert!(all.contains(&bounded) && all.contains(&free), "{all:#?}");
-    assert_eq!(configuration.flood.rate, kbit(512));
+    assert_eq!(configuration.flood.map(|flood| flood.rate), Some(kbit(512)));
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn hfsc_becomes_hfsc_or_classes_of_htb() {
     assert!(all.iter().any(|line| line.starts_with(&htb)), "{all:#?}");
     assert!(all.iter().any(|line| line.contains("classid 1a57:10 htb rate 100000bit ceil 400000bit")), "{all:#?}");
     assert!(all.iter().any(|line| line.contains("classid 1a57:12 htb rate 8000bit ceil 512000bit")), "{all:#?}");
-    assert_eq!(configuration.flood.rate, kbit(400));
+    assert_eq!(configuration.flood.map(|flood| flood.rate), Some(kbit(400)));
 }
 
 /// A policy with `share = "97 %"` is a token bucket over rules over a scheduler: the classes stay, below one of 496.64
@@ -273,7 +273,7 @@ fn a_scheduler_below_a_token_bucket_keeps_its_classes_at_the_rate_of_the_bucket(
         assert!(all.iter().any(|line| line.contains(class)), "{class}: {all:#?}");
     }
     assert_eq!(configuration.left_out, Vec::<String>::new());
-    assert_eq!(configuration.flood.rate, rate);
+    assert_eq!(configuration.flood.map(|flood| flood.rate), Some(rate));
 }
 
 /// tc-pie(8) counts gains in sixteenths, and the burst is a constant of the kernel.
@@ -421,4 +421,30 @@ fn a_flood_has_the_rate_of_its_cells_or_blocks() {
     let ptm = preset::BRIDGED_PTM.link;
     assert!(near(per_s(flood(kbit(9750), ptm, false), 578), 2000.0));
     assert!(near(per_s(flood(kbit(9760), ptm, true), 578), 2000.0));
+}
+
+/// The root of the device stays as it is; received packets are shaped on their way through the intermediate device.
+#[test]
+fn a_download_alone_leaves_the_root_of_the_device() {
+    let (queue, layer) = (Spec::Cake(lastmile_queueing::cake::Config::default()), preset::BRIDGED_VCMUX_FCS.link);
+    let configuration = Configuration::new(&Request {
+        name: "test",
+        about: "",
+        notes: vec![],
+        up: None,
+        down: Some(Direction { rate: kbit(2000), layer, queue: &queue }),
+        classes: &[],
+        header: Device::Ethernet,
+        largest: ByteCount::new(1500),
+    });
+    let mut all = Vec::new();
+    commands(&configuration.steps, &mut all);
+    assert_eq!((configuration.flood, configuration.has_ifb), (None, true));
+    assert_eq!(configuration.about[0], "The upstream is not shaped.");
+    assert!(all.iter().all(|command| !command.contains("dev $DEV root")), "{all:#?}");
+    assert!(
+        all.iter()
+            .any(|command| command.starts_with("tc qdisc add dev $IFB root handle 1a57: cake bandwidth 2000000bit")),
+        "{all:#?}"
+    );
 }

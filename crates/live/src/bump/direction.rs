@@ -400,6 +400,7 @@ pub(super) fn state<P: Packet>(line: &Line<P>, waits: &HopWaits, now: Instant) -
         class_waited: waits.classes.iter().map(Buckets::to).collect(),
         class_queued,
         queue_counters: queue_counters(line),
+        grants: line.grants().copied(),
     }
 }
 

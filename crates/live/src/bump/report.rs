@@ -2,7 +2,7 @@
 
 use lastmile_model::outcome::{Buckets, GrantsOutcome, Waits};
 use lastmile_queueing::Backlog;
-use lastmile_queueing::line::{Count, Stats};
+use lastmile_queueing::line::{Count, Stats, grants};
 use lastmile_units::{BitRate, CellCount, Instant};
 
 use super::waits::{Crossed, WaitCounts};
@@ -159,6 +159,8 @@ pub struct HopState {
     pub class_queued: Vec<(usize, Backlog)>,
     /// Every counter of the queue and of those below it.
     pub queue_counters: Vec<CounterValue>,
+    /// Requests and grants; `None` on a line without them.
+    pub grants: Option<grants::Counts>,
 }
 
 impl HopState {

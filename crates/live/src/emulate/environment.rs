@@ -126,7 +126,7 @@ impl World {
         let steered = |(config, hops): &(autorate::Config, [usize; 2])| {
             let server = self.server.address().ok_or(Error::NoReflector)?;
             let reflectors = Reflectors::open(self.client.namespace(), &[server.into()])?;
-            let steering = Steering::new(self.handle(), *hops);
+            let steering = Steering::new(self.handle(), *hops, reflectors.len());
             steering.begin(Some(config), || Ok(()))?;
             Ok((steering, reflectors))
         };

@@ -95,8 +95,10 @@ pub fn apply(configuration: &Configuration, target: &Target) -> Result<Lacking, 
     let own = format!("{MAJOR:x}:");
     match read::root(&target.device)? {
         Some((_, handle)) if handle == own => rehearse(configuration, target)?,
-        Some((kind, handle)) => return Err(Error::Taken { device: target.device.clone(), kind, handle }),
-        None => {}
+        Some((kind, handle)) if configuration.flood.is_some() => {
+            return Err(Error::Taken { device: target.device.clone(), kind, handle });
+        }
+        _ => {}
     }
     if configuration.has_ifb && read::link_alias(&target.ifb).is_some_and(|alias| alias != ingress::ALIAS) {
         let message = "a device of this name exists, and is none of lastmile".to_owned();

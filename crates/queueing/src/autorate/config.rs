@@ -23,6 +23,8 @@ pub struct Config {
     pub load: Load,
     /// Sleep and stall.
     pub idle: Idle,
+    /// Which reflectors are replaced.
+    pub health: Health,
 }
 
 /// The rates of a shaper, in whole kbit/s.
@@ -147,9 +149,14 @@ impl Baseline {
     /// The baseline after a delay, both in microseconds.
     pub(super) fn moved(&self, baseline: i64, delay: i64) -> i64 {
         let alpha = if delay >= baseline { self.alpha_baseline_increase } else { self.alpha_baseline_decrease };
-        let alpha = i64::from(alpha.as_parts_per_billion() / 1000);
-        (alpha * delay + (MILLION - alpha) * baseline) / MILLION
+        moved(alpha, baseline, delay)
     }
+}
+
+/// A moving average after a value of this weight, in whole microseconds.
+pub(super) fn moved(weight: Ratio, average: i64, value: i64) -> i64 {
+    let weight = i64::from(weight.as_parts_per_billion() / 1000);
+    (weight * value + (MILLION - weight) * average) / MILLION
 }
 
 /// Factors of rates in thousandths, without the prefix `shaper_rate_`.
@@ -234,6 +241,45 @@ impl Default for Idle {
     }
 }
 
+/// Replacement of reflectors by spare ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Health {
+    /// Time between two checks.
+    pub reflector_health_check_interval: Duration,
+    /// Time without a reply that is an offence at a check.
+    pub reflector_response_deadline: Duration,
+    /// The number of checks in the window.
+    pub reflector_misbehaving_detection_window: u32,
+    /// The number of offences among them at which a reflector is replaced.
+    pub reflector_misbehaving_detection_thr: u32,
+    /// Time after which a reflector is replaced in any case.
+    pub reflector_replacement_interval: Duration,
+    /// Time between two comparisons of the reflectors.
+    pub reflector_comparison_interval: Duration,
+    /// The most that the sum of both baselines of a reflector may exceed the least.
+    pub reflector_sum_owd_baselines_delta_thr: Duration,
+    /// The most that the mean excess of a reflector may exceed the least, in each direction.
+    pub reflector_owd_delta_ewma_delta_thr: Duration,
+    /// Weight of an excess in its mean.
+    pub alpha_delta_ewma: Ratio,
+}
+
+impl Default for Health {
+    fn default() -> Self {
+        Self {
+            reflector_health_check_interval: Duration::from_s(1),
+            reflector_response_deadline: Duration::from_s(1),
+            reflector_misbehaving_detection_window: 60,
+            reflector_misbehaving_detection_thr: 3,
+            reflector_replacement_interval: Duration::from_s(3600),
+            reflector_comparison_interval: Duration::from_s(60),
+            reflector_sum_owd_baselines_delta_thr: Duration::from_ms(20),
+            reflector_owd_delta_ewma_delta_thr: Duration::from_ms(10),
+            alpha_delta_ewma: Ratio::from_ppm(95_000).expect("a share"),
+        }
+    }
+}
+
 /// A configuration that no controller can follow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -257,6 +303,14 @@ pub enum ConfigError {
         /// The configured window.
         window: u32,
     },
+    /// A window that never holds enough offences, or always.
+    #[error("{thr} offences out of {window}; it is 1 or more, and at most the window")]
+    Offences {
+        /// The configured threshold.
+        thr: u32,
+        /// The configured window.
+        window: u32,
+    },
     /// No pings.
     #[error("no pings: the number of reflectors and the time between pings are above zero")]
     NoPings,
@@ -275,6 +329,7 @@ impl Config {
             adjust: Adjust::default(),
             load: Load::default(),
             idle: Idle::default(),
+            health: Health::default(),
         }
     }
 
@@ -291,6 +346,11 @@ impl Config {
         let Detection { bufferbloat_detection_window: window, bufferbloat_detection_thr: thr, .. } = self.detection;
         if thr == 0 || thr > window {
             return Err(ConfigError::Window { thr, window });
+        }
+        let Health { reflector_misbehaving_detection_window: window, reflector_misbehaving_detection_thr: thr, .. } =
+            self.health;
+        if thr == 0 || thr > window {
+            return Err(ConfigError::Offences { thr, window });
         }
         if self.pings.response_interval().is_zero() || self.pings.no_pingers == 0 {
             return Err(ConfigError::NoPings);

@@ -1,5 +1,7 @@
 //! One direction: its load, its window of delays, its rate.
 
+use core::cmp::Ordering;
+
 use lastmile_units::{BitRate, Duration, Instant};
 
 use super::config::{Adjust, Config, Load, Rates};
@@ -21,7 +23,8 @@ pub(super) struct Direction {
     achieved: i64,
     /// The load is measured, and no rise has followed yet.
     is_fresh: bool,
-    is_high: bool,
+    /// The load compared with the threshold of a high one.
+    load: Ordering,
     is_active: bool,
     last_bufferbloat: Instant,
     last_decay: Instant,
@@ -52,7 +55,7 @@ impl Direction {
             oldest: 0,
             achieved: 0,
             is_fresh: false,
-            is_high: false,
+            load: Ordering::Less,
             is_active: false,
             last_bufferbloat: start,
             last_decay: start,
@@ -68,7 +71,11 @@ impl Direction {
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        !self.is_high && !self.is_active
+        self.load.is_le() && !self.is_active
+    }
+
+    pub(super) fn is_low(&self) -> bool {
+        self.load.is_lt()
     }
 
     pub(super) fn exceeds(&self, rate: BitRate) -> bool {
@@ -85,7 +92,7 @@ impl Direction {
         let kbit_per_s = u128::from(bits) * 1_000_000_000 / u128::from(elapsed.as_ps());
         self.achieved = i64::try_from(kbit_per_s).unwrap_or(i64::MAX / 100);
         let percent = i64::from(load.high_load_thr.as_parts_per_billion() / 10_000_000);
-        self.is_high = 100 * self.achieved / self.rate > percent;
+        self.load = (100 * self.achieved / self.rate).cmp(&percent);
         self.is_active = self.exceeds(load.connection_active_thr);
         self.is_fresh = true;
     }
@@ -111,7 +118,7 @@ impl Direction {
                 self.scale(least, most, excess);
                 (self.last_bufferbloat, self.last_decay) = (now, now);
             }
-        } else if self.is_high {
+        } else if self.load.is_gt() {
             if rested && self.is_fresh {
                 let room = thousandths(delayed - mean, delayed - up);
                 let Adjust { min_adjust_up_load_high: least, max_adjust_up_load_high: most, .. } = config.adjust;
@@ -135,9 +142,9 @@ impl Direction {
     fn return_to_base(&mut self, adjust: &Adjust) {
         let scaled = |factor: u32| self.rate * i64::from(factor) / THOUSAND;
         self.rate = match self.rate.cmp(&self.base) {
-            core::cmp::Ordering::Greater => scaled(adjust.adjust_down_load_low).max(self.base),
-            core::cmp::Ordering::Less => scaled(adjust.adjust_up_load_low).min(self.base),
-            core::cmp::Ordering::Equal => self.base,
+            Ordering::Greater => scaled(adjust.adjust_down_load_low).max(self.base),
+            Ordering::Less => scaled(adjust.adjust_up_load_low).min(self.base),
+            Ordering::Equal => self.base,
         };
     }
 }

@@ -2,6 +2,8 @@ use lastmile_units::Ratio;
 
 use super::*;
 
+mod replacement;
+
 /// Both directions alike: 2, 10 and 20 Mbit/s. 1500 bytes take 1200 us at the base rate, so a reply is delayed above
 /// 31.2 ms, rises are full up to 11.2 ms and reductions from 61.2 ms on.
 fn rates() -> [Rates; 2] {
@@ -16,7 +18,7 @@ fn config() -> Config {
 }
 
 fn controller(config: &Config) -> Controller {
-    Controller::new(config, Instant::ZERO).expect("valid")
+    Controller::new(config, 0, Instant::ZERO).expect("valid")
 }
 
 fn ms(count: u64) -> Instant {
@@ -293,7 +295,7 @@ fn a_configuration_without_effect_is_refused() {
     let refused = |change: fn(&mut Config)| {
         let mut config = config();
         change(&mut config);
-        Controller::new(&config, Instant::ZERO).map(|_| ()).expect_err("refused").to_string()
+        Controller::new(&config, 0, Instant::ZERO).map(|_| ()).expect_err("refused").to_string()
     };
     assert_eq!(
         refused(|config| config.rates[1].max = BitRate::from_mbit_per_s(9)),
@@ -303,6 +305,10 @@ fn a_configuration_without_effect_is_refused() {
     assert_eq!(
         refused(|config| config.detection.bufferbloat_detection_thr = 7),
         "7 delayed replies out of 6; it is 1 or more, and at most the window"
+    );
+    assert_eq!(
+        refused(|config| config.health.reflector_misbehaving_detection_thr = 61),
+        "61 offences out of 60; it is 1 or more, and at most the window"
     );
     assert_eq!(
         refused(|config| config.pings.no_pingers = 0),

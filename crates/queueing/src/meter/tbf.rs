@@ -205,8 +205,9 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Tbf<P, D> {
         Some(head.packet)
     }
 
-    /// A peak rate stays, also below the new rate.
+    /// A peak rate stays, also below the new rate. A shaper below takes the rate as well.
     fn set_rate(&mut self, now: Instant, rate: BitRate) -> bool {
+        self.queue.set_rate(now, rate);
         self.bucket.set_rate(now, rate);
         if let Some(wire) = self.head.as_ref().filter(|head| head.ready > now).map(|head| head.wire)
             && let Some(ready) = self.conforms_at(wire)

@@ -32,6 +32,7 @@ use self::link_sharing::LinkSharing;
 use self::real_time::RealTime;
 use super::heap::Heap;
 use super::htb::sum;
+use super::proportion::Clock;
 use super::tree::{Shape, Span, Tree, TreeError, TreeRules, Wrong};
 use crate::catalogue::{Built, Mechanism};
 use crate::classify::Packets;
@@ -91,6 +92,23 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    /// Gives the class on the link this rate as its upper limit, and every other curve is in proportion: its first piece
+    /// has the same bytes. False: several classes are on the link, or that class has no straight upper limit.
+    pub fn set_rate(&mut self, rate: BitRate) -> bool {
+        let Some(whole) = self.whole() else { return false };
+        let change = |curve: &mut ServiceCurve| curve.set_rate(whole, rate);
+        for Share { real_time, link_share, upper_limit } in self.tree.classes.iter_mut().map(|class| &mut class.share) {
+            [real_time, link_share, upper_limit].into_iter().flatten().for_each(change);
+        }
+        true
+    }
+
+    /// The upper limit of the one class on the link.
+    fn whole(&self) -> Option<BitRate> {
+        let limit = self.tree.classes[self.tree.root()?].share.upper_limit?;
+        limit.initial.is_none().then_some(limit.rate)
     }
 
     /// Refuses real-time curves whose sum exceeds the service of the link.
@@ -174,6 +192,10 @@ pub struct Hfsc<P: Packet> {
     parents: Vec<Option<usize>>,
     real_time: RealTime,
     link_sharing: LinkSharing,
+    /// The upper limit of the class on the link, if there is one alone.
+    whole: Option<BitRate>,
+    /// The time of the curves; that of the clock until the rate changes.
+    clock: Option<Clock>,
     /// Leaves whose own queue lets nothing depart yet.
     wakes: Heap<Instant>,
     rules: TreeRules,
@@ -213,6 +235,8 @@ impl<P: Packet> Hfsc<P> {
         Ok(Self {
             real_time: RealTime::new(&curves),
             link_sharing: LinkSharing::new(&config.plans(&shape)),
+            whole: config.whole(),
+            clock: None,
             wakes: Heap::new(leaves.len()),
             leaves,
             by_number,
@@ -224,9 +248,16 @@ impl<P: Packet> Hfsc<P> {
         })
     }
 
+    /// The time of the curves at `now`.
+    #[inline]
+    fn time(&self, now: Instant) -> Instant {
+        self.clock.map_or(now, |clock| clock.at(now))
+    }
+
     /// Updates the backlog, and the state of a leaf whose queue has changed without sending.
     fn settle(&mut self, index: usize, now: Instant) {
         let next = self.next_size(index, now);
+        let now = self.time(now);
         let leaf = &mut self.leaves[index];
         let was_active = leaf.is_active;
         leaf.is_active = next.is_some();
@@ -279,6 +310,7 @@ impl<P: Packet> Hfsc<P> {
             real_time: is_real_time.into(),
         });
         let next = self.next_size(index, now);
+        let now = self.time(now);
         let leaf = &mut self.leaves[index];
         leaf.is_active = next.is_some();
         self.link_sharing.sent(leaf.position, now, Work::of(size), next.is_none());
@@ -308,10 +340,11 @@ impl<P: Packet> Discipline<P> for Hfsc<P> {
         while let Some(index) = self.wakes.due(now) {
             self.settle(index, now);
         }
+        let time = self.time(now);
         loop {
-            let (index, is_real_time) = match self.real_time.next(now) {
+            let (index, is_real_time) = match self.real_time.next(time) {
                 Some(index) => (index, true),
-                None => (self.by_position[self.link_sharing.next(now)?] as usize, false),
+                None => (self.by_position[self.link_sharing.next(time)?] as usize, false),
             };
             if let Some(packet) = self.serve(index, now, is_real_time, drops) {
                 return Some(packet);
@@ -321,8 +354,17 @@ impl<P: Packet> Discipline<P> for Hfsc<P> {
 
     /// The time of the next event, at which a class may be held back by its upper limit if its own queue shapes.
     fn next_ready(&self, now: Instant) -> Option<Instant> {
-        let first = [self.real_time.first(now), self.link_sharing.first(now), self.wakes.first()];
-        first.into_iter().flatten().min()
+        let time = self.time(now);
+        let due = [self.real_time.first(time), self.link_sharing.first(time)].into_iter().flatten().min();
+        let due = due.map(|due| self.clock.map_or(due, |clock| clock.when(due)));
+        due.into_iter().chain(self.wakes.first()).min()
+    }
+
+    /// The curves of all classes follow in proportion; the first piece of a curve has the same bytes.
+    fn set_rate(&mut self, now: Instant, rate: BitRate) -> bool {
+        let Some(whole) = self.whole else { return false };
+        self.clock.get_or_insert_with(|| Clock::new(whole)).set_rate(now, rate);
+        true
     }
 
     fn backlog(&self) -> Backlog {

@@ -29,6 +29,7 @@ use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, WireBytes};
 
+use super::proportion::in_proportion;
 use super::sharing::{Own, PRIORITIES, Plan, Sharing, Slack, Tokens};
 use super::tree::{Shape, Tree, TreeError, TreeRules, Wrong};
 use crate::catalogue::{Built, Mechanism};
@@ -104,6 +105,10 @@ impl Share {
 /// HTB: the rules of its tree lead packets to its leaves; any other waits in the direct queue.
 pub struct Htb<P: Packet> {
     sharing: Sharing<P>,
+    /// The parameters of the classes, of which the first is on the link.
+    plans: Vec<Plan>,
+    /// The rate of the class on the link, if there is one alone.
+    whole: Option<BitRate>,
     rules: TreeRules,
     /// By number in the configuration: the class of [`Sharing`], for leaves.
     leaves: Vec<Option<u32>>,
@@ -157,6 +162,25 @@ impl Config {
             Some(given) if given > available => Err(TreeError::MoreThanLink { given, available }),
             _ => Ok(()),
         }
+    }
+
+    /// Gives the class on the link this rate as its ceiling, and every other rate is in proportion. Bursts and quanta
+    /// stay. False: several classes are on the link, and none limits it.
+    pub fn set_rate(&mut self, rate: BitRate) -> bool {
+        let Some(whole) = self.whole() else { return false };
+        for class in &mut self.tree.classes {
+            let share = &mut class.share;
+            share.quantum.get_or_insert(WireBytes::new(quantum(share.rate, self.r2q)));
+            share.rate = in_proportion(share.rate, whole, rate);
+            share.ceil = share.ceil.map(|ceil| in_proportion(ceil, whole, rate));
+        }
+        true
+    }
+
+    /// The ceiling of the one class on the link.
+    fn whole(&self) -> Option<BitRate> {
+        let share = self.tree.classes[self.tree.root()?].share;
+        Some(share.ceil.unwrap_or(share.rate))
     }
 
     fn plans(&self, shape: &Shape, link_layer: &LinkLayer) -> Vec<Plan> {
@@ -216,6 +240,8 @@ impl<P: Packet> Htb<P> {
                 link_layer,
                 Slack { hysteresis: config.hysteresis, timer: config.timer },
             ),
+            whole: config.whole(),
+            plans,
             rules,
             leaves,
             direct: Fifo::in_packets(config.direct_limit, Overflow::Tail),
@@ -248,6 +274,13 @@ impl<P: Packet> Discipline<P> for Htb<P> {
 
     fn dequeue_urgent(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
         self.sharing.dequeue_urgent(now, drops)
+    }
+
+    /// All rates of all classes follow in proportion, as with `tc class change`; bursts and quanta stay.
+    fn set_rate(&mut self, now: Instant, rate: BitRate) -> bool {
+        let Some(whole) = self.whole else { return false };
+        self.sharing.set_rates(now, &self.plans, |of_class| in_proportion(of_class, whole, rate));
+        true
     }
 
     fn next_ready(&self, now: Instant) -> Option<Instant> {

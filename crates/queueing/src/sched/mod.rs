@@ -6,6 +6,7 @@ mod heap;
 pub mod hfsc;
 pub mod htb;
 pub mod priority;
+mod proportion;
 mod sharing;
 pub mod tree;
 

@@ -444,6 +444,12 @@ impl<S> Tree<S> {
         Some(leaves)
     }
 
+    /// The number of the class on the link, if there is one alone.
+    pub(super) fn root(&self) -> Option<usize> {
+        let mut on_link = (0..self.classes.len()).filter(|class| self.classes[*class].parent.is_none());
+        on_link.next().filter(|_| on_link.next().is_none())
+    }
+
     /// The number of the last leaf.
     pub(super) fn last_leaf(&self) -> Option<usize> {
         self.classes.iter().rposition(|class| class.queue.is_some())

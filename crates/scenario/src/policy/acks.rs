@@ -3,7 +3,7 @@
 use lastmile_linklayer::LinkLayer;
 use lastmile_units::{BitRate, ByteCount, Ratio, WireBytes};
 
-use super::classes::{Around, check_burst, delay, portion, priority, queue_of};
+use super::classes::{Around, burst, delay, portion, priority, queue_of};
 use super::form::Form;
 use super::model::{AckRate, Class};
 use crate::reader::Table;
@@ -30,18 +30,21 @@ pub(super) fn ack_class(table: &Table<'_>, around: &Around) -> Option<(AckRate, 
     let ceil = portion(table.get("ceil"), around.rate);
     let priority = priority(table);
     let delay = delay(table, ack?, around)?;
-    let burst: Option<WireBytes> = table.optional("burst");
-    check_burst(table, "burst", burst, around.largest_wire())?;
+    let burst = burst(table, "burst", around)?;
     let queue = queue_of(table, "regulate", ceil, around);
     let (Factor(factor_ppm), packet, ack) = (factor?, line.down_layer.on_wire(packet?), line.up_layer.on_wire(ack?));
-    let needed = needed(line.down, packet, ack, factor_ppm);
+    if line.down.is_none() && fixed.is_none() {
+        let hint = "a rate in [ack], or the downstream rate of the line".to_owned();
+        table.error("rate", "the ACKs of a download whose rate is unknown", Some(hint));
+        return None;
+    }
+    let needed = line.down.and_then(|down| needed(down, packet, ack, factor_ppm));
     let fits = needed <= TOO_MUCH_FOR_ACKS.of_rate(around.rate);
     let Some(rate) = fixed.or(if fits { needed } else { HALF.of_rate(around.rate) }) else {
         table.error("rate", "a class at half of the line's rate, which is less than a bit per second", None);
         return None;
     };
     let rate = AckRate { rate, needed: needed.filter(|_| fixed.is_none()), packet, ack, factor_ppm };
-    let largest = around.largest_wire();
     let class = Class {
         name: name?,
         parent: None,
@@ -49,8 +52,8 @@ pub(super) fn ack_class(table: &Table<'_>, around: &Around) -> Option<(AckRate, 
         ceil: ceil?,
         delay,
         priority: priority?,
-        burst: burst.unwrap_or(largest),
-        cburst: largest,
+        burst,
+        cburst: around.largest_wire(),
         queue: Some(queue?),
     };
     Some((rate, class))

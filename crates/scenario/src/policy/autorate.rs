@@ -4,11 +4,12 @@ use core::fmt::{self, Display};
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::autorate::{
-    Adjust, Baseline, Config, ConfigError, Detection, Idle, Load, Pings, Rates, Thresholds,
+    Adjust, Baseline, Config, ConfigError, Detection, Health, Idle, Load, Pings, Rates, Thresholds,
 };
 use lastmile_queueing::spec::{Over, Spec};
 use lastmile_units::{BitRate, ByteCount, Ratio};
 
+use super::form::Form;
 use super::model::{Down, Line, Position};
 use super::schema;
 use crate::document::Value;
@@ -21,7 +22,7 @@ pub(super) struct Shaper {
     pub(super) rate: BitRate,
     pub(super) layer: LinkLayer,
     pub(super) largest: ByteCount,
-    /// Its classes have rates, which would not follow.
+    /// Its classes have rates that would not follow.
     pub(super) has_rates: bool,
 }
 
@@ -29,7 +30,7 @@ impl Shaper {
     /// That of the downstream; `None` where nothing shapes it, or where a drain has its rate.
     pub(super) fn of_down(down: Option<&Down>, line: &Line) -> Option<Self> {
         let down = down.filter(|down| down.drain.is_none())?;
-        let has_rates = !down.classes.is_empty() && !matches!(down.scheduler, "priority" | "custom");
+        let has_rates = !down.classes.is_empty() && down.scheduler == Form::Cbq.name();
         Some(Self { rate: down.rate?, layer: line.down_layer, largest: down.largest, has_rates })
     }
 }
@@ -70,11 +71,20 @@ impl Factor {
 }
 
 /// The controller of the policy's shapers, up and down.
-pub(super) fn read(root: &Table<'_>, line: &Line, place: Position, up: &Shaper, down: Option<&Down>) -> Option<Config> {
+pub(super) fn read(
+    root: &Table<'_>,
+    line: &Line,
+    place: Position,
+    up: Option<&Shaper>,
+    down: Option<&Down>,
+) -> Option<Config> {
     let table = &root.table("autorate")?.open(&schema::AUTORATE);
     let refuse = |message: &str, hint: &str| {
         root.error("autorate", format!("autorate: {message}"), Some(hint.to_owned()));
         None
+    };
+    let (Some(up), Some(up_best), Some(down_best)) = (up, line.up_best, line.down_best) else {
+        return refuse("a direction is not shaped", "the rates of both directions");
     };
     if place == Position::Modem {
         return refuse("a queue in the modem has no shaper", "place = \"middlebox\" in [scheduler]");
@@ -83,9 +93,7 @@ pub(super) fn read(root: &Table<'_>, line: &Line, place: Position, up: &Shaper, 
         return refuse("no shaper of the downstream whose rate may change", "share in [down], without drain");
     };
     if up.has_rates || down.has_rates {
-        let hint =
-            "kind = \"none\" and one queue, such as { kind = \"cake\" }; or classes of \"priority\" or \"custom\"";
-        return refuse("the rates of classes do not follow that of the line", hint);
+        return refuse("the rates of classes of \"cbq\" do not follow that of the line", "kind = \"htb\" or \"hfsc\"");
     }
     let (least, most): (Option<Ratio>, Option<Ratio>) = (table.get("min_shaper_rate"), table.get("max_shaper_rate"));
     let (least, most) = (least?, most?);
@@ -120,7 +128,8 @@ pub(super) fn read(root: &Table<'_>, line: &Line, place: Position, up: &Shaper, 
             connection_active_thr: table.get("connection_active_thr")?,
         },
         idle: idle(table)?,
-        ..Config::new([rates(&down, line.down_best), rates(up, line.up_best)])
+        health: health(table)?,
+        ..Config::new([rates(&down, down_best), rates(up, up_best)])
     };
     match config.check() {
         Ok(()) => Some(config),
@@ -129,6 +138,7 @@ pub(super) fn read(root: &Table<'_>, line: &Line, place: Position, up: &Shaper, 
                 ConfigError::Rates { base, max, .. } if max < base => "max_shaper_rate",
                 ConfigError::Rates { .. } => "min_shaper_rate",
                 ConfigError::Window { .. } => "bufferbloat_detection_thr",
+                ConfigError::Offences { .. } => "reflector_misbehaving_detection_thr",
                 ConfigError::NoPings => "reflector_ping_interval",
             };
             table.error(key, format!("{}: {error}", table.path(key)), None);
@@ -150,7 +160,17 @@ fn raise(queue: &mut Spec, rate: BitRate) {
             (config.line, config.share) = (rate, Ratio::ONE);
             raise(queue, rate);
         }
-        Spec::Tbf(Over { config, .. }) => config.rate = rate,
+        Spec::Tbf(Over { config, queue }) => {
+            config.rate = rate;
+            raise(queue, rate);
+        }
+        // Policies have one class on the line, above all others.
+        Spec::Htb(config) => {
+            config.set_rate(rate);
+        }
+        Spec::Hfsc(config) => {
+            config.set_rate(rate);
+        }
         Spec::Cake(config) => config.bandwidth = Some(rate),
         Spec::Rules(rules) => raise(&mut rules.queue, rate),
         Spec::Witness(Over { queue, .. }) => raise(queue, rate),
@@ -194,5 +214,19 @@ fn idle(table: &Table<'_>) -> Option<Idle> {
         connection_stall_thr: table.get("connection_stall_thr")?,
         global_ping_response_timeout: table.get("global_ping_response_timeout")?,
         min_shaper_rates_enforcement: table.get("min_shaper_rates_enforcement")?,
+    })
+}
+
+fn health(table: &Table<'_>) -> Option<Health> {
+    Some(Health {
+        reflector_health_check_interval: table.get("reflector_health_check_interval")?,
+        reflector_response_deadline: table.get("reflector_response_deadline")?,
+        reflector_misbehaving_detection_window: count(table, "reflector_misbehaving_detection_window")?,
+        reflector_misbehaving_detection_thr: count(table, "reflector_misbehaving_detection_thr")?,
+        reflector_replacement_interval: table.get("reflector_replacement_interval")?,
+        reflector_comparison_interval: table.get("reflector_comparison_interval")?,
+        reflector_sum_owd_baselines_delta_thr: table.get("reflector_sum_owd_baselines_delta_thr")?,
+        reflector_owd_delta_ewma_delta_thr: table.get("reflector_owd_delta_ewma_delta_thr")?,
+        alpha_delta_ewma: table.get::<Factor>("alpha_delta_ewma")?.share()?,
     })
 }

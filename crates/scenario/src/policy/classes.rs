@@ -20,7 +20,7 @@ use crate::diagnostics::did_you_mean;
 use crate::queue::matching::matching;
 use crate::queue::{self, Wire};
 use crate::reader::Table;
-use crate::value::Portion;
+use crate::value::{Burst, Portion};
 
 /// The line, direction and form against which classes are read.
 pub(super) struct Around {
@@ -164,12 +164,7 @@ fn class(table: &Table<'_>, around: &Around, left: Option<BitRate>, inner: &BTre
     }
     let ceil = if table.has("ceil") { portion(table.optional("ceil"), around.rate) } else { Some(around.rate) };
     let priority = priority(table);
-    let largest = around.largest_wire();
-    let burst: Option<WireBytes> = table.optional("burst");
-    let cburst: Option<WireBytes> = table.optional("cburst");
-    for (key, burst) in [("burst", burst), ("cburst", cburst)] {
-        check_burst(table, key, burst, largest)?;
-    }
+    let (burst, cburst) = (burst(table, "burst", around)?, burst(table, "cburst", around)?);
     let name = name?;
     let packet = if table.has("packet") { table.optional("packet")? } else { around.largest };
     let delay = delay(table, packet, around)?;
@@ -191,7 +186,6 @@ fn class(table: &Table<'_>, around: &Around, left: Option<BitRate>, inner: &BTre
         return None;
     }
     let rate = if form == Form::Priority { None } else { Some(rate?) };
-    let (burst, cburst) = (burst.unwrap_or(largest), cburst.unwrap_or(largest));
     Some(Class { name, parent, rate, ceil, delay, priority, burst, cburst, queue })
 }
 
@@ -206,19 +200,25 @@ pub(super) fn delay(table: &Table<'_>, size: ByteCount, around: &Around) -> Opti
     Some(table.optional("delay").map(promise))
 }
 
-/// A burst lets the largest packet pass.
-pub(super) fn check_burst(
-    table: &Table<'_>,
-    key: &'static str,
-    burst: Option<WireBytes>,
-    largest: WireBytes,
-) -> Option<()> {
-    let Some(burst) = burst.filter(|burst| *burst < largest) else { return Some(()) };
+/// The burst of a class: the largest packet unless the file has another, which lets that packet pass.
+pub(super) fn burst(table: &Table<'_>, key: &'static str, around: &Around) -> Option<WireBytes> {
+    let largest = around.largest_wire();
+    let burst = match table.optional(key) {
+        None => return Some(largest),
+        Some(Burst::Bytes(burst)) if burst < largest => burst,
+        Some(Burst::Bytes(burst)) => return Some(burst),
+        Some(Burst::Time(time)) => {
+            let bits = u128::from(around.rate.as_bps()) * u128::from(time.as_ps()) / PS_PER_S;
+            return Some(WireBytes::new(u64::try_from(bits / 8).unwrap_or(u64::MAX)).max(largest));
+        }
+    };
     let path = table.path(key);
     let message = format!("{path}: a burst of {burst} is smaller than the largest packet, which takes {largest}");
     table.error(key, message, Some("such a packet would never depart in time".into()));
     None
 }
+
+const PS_PER_S: u128 = 1_000_000_000_000;
 
 pub(super) fn priority(table: &Table<'_>) -> Option<u8> {
     table.get::<u64>("priority").and_then(|priority| u8::try_from(priority).ok())

@@ -8,7 +8,7 @@ use lastmile_queueing::meter::{self, drain, policer, tbf};
 use lastmile_queueing::spec::{Over, Spec};
 use lastmile_units::{BitRate, ByteCount, Duration, Ratio, WireBytes};
 
-use super::classes::{Around, Sharing, kind_of_queue, scheduled, with_bandwidth};
+use super::classes::{Around, Sharing, burst, kind_of_queue, scheduled, with_bandwidth};
 use super::form::{FORMS, Form};
 use super::model::{Class, Down, Line, Police, Regulated};
 use super::schema;
@@ -28,11 +28,11 @@ impl Around {
     }
 
     /// `queue` behind a token bucket of the rate.
-    fn shaped(&self, queue: Spec) -> Spec {
+    fn shaped(&self, queue: Spec, burst: WireBytes) -> Spec {
         if matches!(queue, Spec::Cake(_)) {
             return queue;
         }
-        let (rate, burst, largest) = (self.rate, self.largest_wire(), self.largest);
+        let (rate, largest) = (self.rate, self.largest);
         Spec::Tbf(Over {
             config: tbf::Config { rate, burst, peak: None, largest, catch_up: Duration::ZERO },
             queue: Box::new(queue),
@@ -42,6 +42,7 @@ impl Around {
 
 /// The discipline after the downstream line, if any, and the regulation of upstream ACKs.
 pub(super) fn read(table: &Table<'_>, line: Line) -> Option<(Option<Down>, Regulated)> {
+    let Some(line_down) = line.down else { return Some((None, Regulated::default())) };
     let form = table.choice("kind", &FORMS);
     let given: Option<Ratio> = table.optional("share");
     let largest: Option<ByteCount> = table.get("largest");
@@ -51,19 +52,20 @@ pub(super) fn read(table: &Table<'_>, line: Line) -> Option<(Option<Down>, Regul
         (None, Some(_)) => Some(DRAINED_SHARE),
         (given, _) => given,
     };
-    let Some(rate) = share.unwrap_or(Ratio::ONE).of_rate(line.down) else {
-        table.error("share", format!("{}: nothing is left of {}", table.path("share"), line.down), None);
+    let Some(rate) = share.unwrap_or(Ratio::ONE).of_rate(line_down) else {
+        table.error("share", format!("{}: nothing is left of {line_down}", table.path("share")), None);
         return None;
     };
     let around = Around { line, layer: line.down_layer, rate, largest, form };
     let regulated = regulated(table, &around, share);
+    let burst = burst(table, "burst", &around)?;
     let police = match table.table("police") {
         Some(police) => Some(Police::read(&police.open(&schema::POLICE), &around)?),
         None => None,
     };
     let Sharing { classes, rules, kind, queue, .. } = sharing(table, &around, share.is_some())?;
     let config = drain::Config {
-        line: line.down,
+        line: line_down,
         share: share.unwrap_or(Ratio::ONE),
         drain,
         urgent: urgent(&classes),
@@ -97,7 +99,7 @@ pub(super) fn read(table: &Table<'_>, line: Line) -> Option<(Option<Down>, Regul
             Spec::Rules(rules::Config { queue, ..rules })
         }
         (Some(_), _, queue) => Spec::Drain(Over { config, queue: Box::new(queue) }),
-        (None, Some(_), queue) if !shapes_itself => around.shaped(queue),
+        (None, Some(_), queue) if !shapes_itself => around.shaped(queue, burst),
         (.., queue) => queue,
     };
     // The clamp asks what SYN-ACKs say, which come this way.
@@ -202,10 +204,11 @@ fn regulated(table: &Table<'_>, around: &Around, share: Option<Ratio>) -> Option
     if let Some(clamp) = table.table("clamp") {
         let clamp = clamp.open(&schema::CLAMP);
         let rtt: Option<Duration> = clamp.get("rtt");
-        // The transmission of one packet each way, which on a slow line is a good part of a round trip.
+        // The transmission of one packet each way, which on a slow line is a good part of a round trip. A direction that
+        // is not shaped counts as fast.
         let line = &around.line;
         let [up, down] = [(line.up, line.up_layer), (line.down, line.down_layer)]
-            .map(|(rate, layer)| rate.time_for(layer.on_wire(around.largest)));
+            .map(|(rate, layer)| rate.map_or(Duration::ZERO, |rate| rate.time_for(layer.on_wire(around.largest))));
         let growth: Option<Ratio> = clamp.optional("growth");
         let growth = growth.or(share.and_then(half_of_margin)).map(|share| clamp::Growth { slack: up + down, share });
         let target = clamp::Target::Shared { rate, rtt: rtt? + up + down, growth };
@@ -222,7 +225,7 @@ impl Police {
             return None;
         }
         let share = share?;
-        let Some(rate) = share.of_rate(around.line.down) else {
+        let Some(rate) = around.line.down.and_then(|down| share.of_rate(down)) else {
             table.error("share", format!("{}: nothing is left", table.path("share")), None);
             return None;
         };

@@ -41,8 +41,10 @@ pub use numbers::{Numbers, class_at};
 pub use reference::render as render_reference;
 pub(crate) use schema::SECTIONS;
 
-/// Packets that wait before a direction that nothing shapes: they never do.
-const UNSHAPED: u64 = 1000;
+/// The queue before a direction that nothing shapes: no packet waits there.
+fn unshaped() -> Spec {
+    Spec::fifo(1000)
+}
 
 impl Policy {
     /// Reads the built-in policy of this name, or the file at this path, for `line`.
@@ -122,12 +124,12 @@ impl Policy {
     /// policy, and for the downstream.
     #[must_use]
     pub fn of_middlebox(&self) -> (Spec, Spec) {
-        let up = match self.place {
-            Position::Middlebox => self.up.clone(),
+        let up = match (self.place, self.rate) {
+            (Position::Middlebox, _) | (_, None) => self.up.clone(),
             // A discipline for the modem takes into account that the line transmits one packet at a time.
-            Position::Modem => Spec::Drain(Over {
+            (Position::Modem, Some(line)) => Spec::Drain(Over {
                 config: drain::Config {
-                    line: self.rate,
+                    line,
                     share: Ratio::ONE,
                     drain: None,
                     urgent: Match::Never,
@@ -137,7 +139,7 @@ impl Policy {
                 queue: Box::new(self.up.clone()),
             }),
         };
-        (up, self.down.as_ref().map_or_else(|| Spec::fifo(UNSHAPED), |down| down.queue.clone()))
+        (up, self.down.as_ref().map_or_else(unshaped, |down| down.queue.clone()))
     }
 }
 

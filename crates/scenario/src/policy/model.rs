@@ -13,24 +13,30 @@ use crate::diagnostics::Report;
 /// The line that a policy is for.
 #[derive(Clone, Copy, Debug)]
 pub struct Line {
-    /// Upstream rate of the wire.
-    pub up: BitRate,
-    /// Downstream rate of the wire.
-    pub down: BitRate,
+    /// Upstream rate of the wire. `None`: unknown, and the upstream is not shaped.
+    pub up: Option<BitRate>,
+    /// Downstream rate of the wire. `None`: unknown, and the downstream is not shaped.
+    pub down: Option<BitRate>,
     /// The cost of an IP packet upstream.
     pub up_layer: LinkLayer,
     /// The cost of an IP packet downstream.
     pub down_layer: LinkLayer,
     /// The best upstream rate: that of `up`, or on a line that changes the best of its trace.
-    pub up_best: BitRate,
+    pub up_best: Option<BitRate>,
     /// The best downstream rate.
-    pub down_best: BitRate,
+    pub down_best: Option<BitRate>,
 }
 
 impl Line {
-    /// A line whose rates are always the same.
+    /// A line whose rates are always the same; a direction without one is not shaped.
     #[must_use]
-    pub const fn steady(up: BitRate, down: BitRate, up_layer: LinkLayer, down_layer: LinkLayer) -> Self {
+    pub fn steady(
+        up: impl Into<Option<BitRate>>,
+        down: impl Into<Option<BitRate>>,
+        up_layer: LinkLayer,
+        down_layer: LinkLayer,
+    ) -> Self {
+        let (up, down) = (up.into(), down.into());
         Self { up, down, up_layer, down_layer, up_best: up, down_best: down }
     }
 }
@@ -68,8 +74,8 @@ pub struct Policy {
     pub scheduler: String,
     /// Where the queue of the upstream stands.
     pub place: Position,
-    /// The rate of the upstream that is used, on the wire.
-    pub rate: BitRate,
+    /// The rate of the upstream that is used, on the wire; `None` if it is not shaped.
+    pub rate: Option<BitRate>,
     /// The largest IP packet to expect upstream.
     pub largest: ByteCount,
     /// The rate of the ACK class, if there is one.

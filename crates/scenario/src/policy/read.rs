@@ -29,10 +29,15 @@ pub(super) fn policy(root: &Table<'_>, file: &str, line: LineOf) -> Option<Polic
         None => Some((None, Regulated::default())),
     };
     let up = upstream(root, line);
-    let ((down, regulated), (around, place, Sharing { ack, classes, rules, kind, queue })) = (down?, up?);
-    let has_rates = !matches!(around.form, Form::None | Form::Priority | Form::Custom);
-    let shaper = Shaper { rate: around.rate, layer: around.layer, largest: around.largest, has_rates };
-    let autorate = autorate::read(root, &line, place, &shaper, down.as_ref());
+    let ((down, regulated), Upstream { rate, form, largest, place, sharing }) = (down?, up?);
+    let Sharing { ack, classes, rules, kind, queue } = sharing;
+    if line.up.is_none() && down.is_none() {
+        let hint = Some("the rate of a direction that the policy has: up, or down with [down]".to_owned());
+        root.error("line", "neither direction is shaped", hint);
+        return None;
+    }
+    let shaper = rate.map(|rate| Shaper { rate, layer: line.up_layer, largest, has_rates: form == Form::Cbq });
+    let autorate = autorate::read(root, &line, place, shaper.as_ref(), down.as_ref());
     if root.has("autorate") && autorate.is_none() {
         return None;
     }
@@ -46,8 +51,8 @@ pub(super) fn policy(root: &Table<'_>, file: &str, line: LineOf) -> Option<Polic
         line_is_own,
         scheduler: kind,
         place,
-        rate: around.rate,
-        largest: around.largest,
+        rate,
+        largest,
         ack,
         classes,
         rules,
@@ -76,12 +81,25 @@ fn chosen_line(root: &Table<'_>, line: LineOf) -> Option<(Line, bool)> {
 
 fn own_line(table: &Table<'_>) -> Option<Line> {
     let layer = line::shared_layer(table, preset::IP.link);
-    let (up, down): (Option<BitRate>, Option<BitRate>) = (table.get("up"), table.get("down"));
-    Some(Line::steady(up?, down?, layer, layer))
+    let (up, down): (Option<BitRate>, Option<BitRate>) = (table.optional("up"), table.optional("down"));
+    let is_wrong = |key, rate: Option<BitRate>| table.has(key) && rate.is_none();
+    if is_wrong("up", up) || is_wrong("down", down) {
+        return None;
+    }
+    Some(Line::steady(up, down, layer, layer))
 }
 
-/// The line with its direction, the place, and the classes of the upstream.
-fn upstream(root: &Table<'_>, line: Line) -> Option<(Around, Position, Sharing)> {
+/// The queue of the upstream.
+struct Upstream {
+    /// `None`: it is not shaped.
+    rate: Option<BitRate>,
+    form: Form,
+    largest: ByteCount,
+    place: Position,
+    sharing: Sharing,
+}
+
+fn upstream(root: &Table<'_>, line: Line) -> Option<Upstream> {
     let scheduler = match root.table("scheduler") {
         Some(table) => table.open(&schema::SCHEDULER),
         None => root.empty("scheduler", &schema::SCHEDULER),
@@ -91,8 +109,13 @@ fn upstream(root: &Table<'_>, line: Line) -> Option<(Around, Position, Sharing)>
     let share: Option<Ratio> = scheduler.get("share");
     let largest: Option<ByteCount> = scheduler.get("largest");
     let (form, place, share, largest) = (form?, place?, share?, largest?);
-    let Some(rate) = share.of_rate(line.up) else {
-        scheduler.error("share", format!("{}: {share} of {} is nothing", scheduler.path("share"), line.up), None);
+    let Some(line_up) = line.up else {
+        let (kind, queue) = ("none".to_owned(), super::unshaped());
+        let sharing = Sharing { ack: None, classes: Vec::new(), rules: Vec::new(), kind, queue };
+        return Some(Upstream { rate: None, form: Form::None, largest, place: Position::Middlebox, sharing });
+    };
+    let Some(rate) = share.of_rate(line_up) else {
+        scheduler.error("share", format!("{}: {share} of {line_up} is nothing", scheduler.path("share")), None);
         return None;
     };
     if place == Position::Middlebox && share == Ratio::ONE {
@@ -112,9 +135,9 @@ fn upstream(root: &Table<'_>, line: Line) -> Option<(Around, Position, Sharing)>
         scheduled(root, &scheduler, ack, &around)?
     };
     if place == Position::Middlebox {
-        sharing.queue = around.one_by_one(line.up, share, sharing.queue);
+        sharing.queue = around.one_by_one(line_up, share, sharing.queue);
     }
-    Some((around, place, sharing))
+    Some(Upstream { rate: Some(rate), form, largest, place, sharing })
 }
 
 /// One queue, without classes.

@@ -26,11 +26,13 @@ pub(super) struct Plan<'a> {
 
 impl Plan<'_> {
     pub(super) fn htb(&self) -> htb::Config {
+        // A class that borrows sends its burst only if the line has it, too.
+        let most = |of: fn(&Class) -> WireBytes| self.classes.iter().map(of).max();
         let of = |rate, ceil, class: Option<&Class>| htb::Share {
             rate,
             ceil: Some(ceil),
-            burst: class.map(|class| class.burst),
-            cburst: class.map(|class| class.cburst),
+            burst: class.map_or_else(|| most(|class| class.burst), |class| Some(class.burst)),
+            cburst: class.map_or_else(|| most(|class| class.cburst), |class| Some(class.cburst)),
             priority: class.map_or(0, |class| class.priority),
             quantum: None,
         };

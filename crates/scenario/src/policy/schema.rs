@@ -48,8 +48,13 @@ pub(super) static LINE: Section = Section {
     heading: "`[line]`",
     about: "The line. In a scenario the line of `[access]` takes its place.",
     keys: &[
-        Key::required("up", Kind::Rate, "Upstream rate of the wire, headers and cells included."),
-        Key::required("down", Kind::Rate, "Downstream rate of the wire."),
+        Key::optional(
+            "up",
+            Kind::Rate,
+            "the upstream is not shaped",
+            "Upstream rate of the wire, headers and cells included.",
+        ),
+        Key::optional("down", Kind::Rate, "the downstream is not shaped", "Downstream rate of the wire."),
         line::ENCAPSULATION,
         line::OAM,
     ],
@@ -107,7 +112,11 @@ const DELAY: Key = Key::optional(
      with `hfsc`. The packet is an ACK in `[ack]`, else one of `packet`.",
 );
 
-const BURST: Key = Key::optional("burst", Kind::WireBytes, "the largest packet", "Burst of its rate after a pause.");
+const BURST_VALUE: Kind = Kind::Other(
+    "bytes on the wire, or a time at the rate that the scheduler has, one largest packet at least",
+    &[Kind::WireBytes, Kind::Time],
+);
+const BURST: Key = Key::optional("burst", BURST_VALUE, "the largest packet", "Burst of its rate after a pause.");
 
 pub(super) static ACK: Section = Section {
     heading: "`[ack]`",
@@ -192,7 +201,7 @@ pub(super) static CLASS: Section = Section {
         .at_most("65535 B"),
         Key::with_default("priority", Kind::Count, "4", "Order of service: 0, the most urgent, to 7.").at_most("7"),
         BURST,
-        Key::optional("cburst", Kind::WireBytes, "the largest packet", "Burst of its ceiling after a pause."),
+        Key::optional("cburst", BURST_VALUE, "the largest packet", "Burst of its ceiling after a pause."),
         Key::optional(
             "queue",
             Kind::Table("[queues](scenario.md#queues)"),
@@ -245,6 +254,12 @@ pub(super) static DOWN: Section = Section {
             "htb",
             "Scheduler that shares the downstream among its classes, as in `[scheduler]`; `none`, or no class: one \
              `queue`.",
+        ),
+        Key::optional(
+            "burst",
+            BURST_VALUE,
+            "the largest packet",
+            "Burst of a shaper without classes, after a pause; not with `drain`, nor for CAKE, which has none.",
         ),
         Key::with_default("largest", Kind::Bytes, "1500 B", "The largest IP packet to expect.")
             .at_least("41 B")

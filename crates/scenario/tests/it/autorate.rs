@@ -1,11 +1,11 @@
 //! Policies with `[autorate]`: the rates on a line, what is refused, and what becomes of a line that changes.
 
 use lastmile_linklayer::preset;
-use lastmile_queueing::autorate::Config;
+use lastmile_queueing::autorate::{Config, Health};
 use lastmile_queueing::spec::Spec;
 use lastmile_scenario::Scenario;
 use lastmile_scenario::policy::{Line, LineOf, Policy};
-use lastmile_units::{BitRate, Duration, Instant};
+use lastmile_units::{BitRate, Duration, Instant, Ratio};
 
 const MBIT: fn(u64) -> BitRate = BitRate::from_mbit_per_s;
 
@@ -74,6 +74,15 @@ alpha_baseline_increase = 0.01
 shaper_rate_max_adjust_up_load_high = 1.1
 high_load_thr = "0.8"
 enable_sleep_function = false
+reflector_health_check_interval = "2 s"
+reflector_response_deadline = "3 s"
+reflector_misbehaving_detection_window = 50
+reflector_misbehaving_detection_thr = 5
+reflector_replacement_interval = "2 h"
+reflector_comparison_interval = "90 s"
+reflector_sum_owd_baselines_delta_thr = "30 ms"
+reflector_owd_delta_ewma_delta_thr = "15 ms"
+alpha_delta_ewma = 0.1
 "#;
     let config = policy(text).expect("valid").autorate().cloned().expect("a controller");
     assert_eq!(kbit(&config)[1], [4_750, 9_500, 10_000]);
@@ -83,6 +92,18 @@ enable_sleep_function = false
     assert_eq!(config.adjust.max_adjust_up_load_high, 1_100);
     assert_eq!(config.load.high_load_thr.as_parts_per_billion(), 800_000_000);
     assert_eq!(config.idle.sustained_idle_sleep_thr, None);
+    let health = Health {
+        reflector_health_check_interval: Duration::from_s(2),
+        reflector_response_deadline: Duration::from_s(3),
+        reflector_misbehaving_detection_window: 50,
+        reflector_misbehaving_detection_thr: 5,
+        reflector_replacement_interval: Duration::from_s(7_200),
+        reflector_comparison_interval: Duration::from_s(90),
+        reflector_sum_owd_baselines_delta_thr: Duration::from_ms(30),
+        reflector_owd_delta_ewma_delta_thr: Duration::from_ms(15),
+        alpha_delta_ewma: Ratio::from_percent(10).expect("a share"),
+    };
+    assert_eq!(config.health, health);
 }
 
 #[test]
@@ -93,10 +114,10 @@ fn a_policy_without_two_shapers_is_refused() {
         (before, "no shaper of the downstream", "share in [down]"),
         (&format!("{before}down = {{ drain = true }}\n"), "no shaper of the downstream", "without drain"),
         (
-            "scheduler = { place = \"middlebox\", share = \"95 %\" }\ndown = { share = \"90 %\" }\nautorate = {}\n\
+            "scheduler = { kind = \"cbq\", place = \"middlebox\", share = \"95 %\" }\ndown = { share = \"90 %\" }\nautorate = {}\n\
              [[class]]\nname = \"all\"\nrate = \"50 %\"\n",
-            "the rates of classes do not follow",
-            "kind = \"none\"",
+            "the rates of classes of \"cbq\" do not follow",
+            "kind = \"htb\" or \"hfsc\"",
         ),
     ] {
         let refused = policy(text).expect_err(text);
@@ -117,6 +138,10 @@ fn values_that_contradict_are_refused_with_their_key() {
     for (keys, message) in [
         ("max_shaper_rate = \"50 %\"", "autorate.max_shaper_rate: a minimum of 22.5 Mbit/s and a maximum of 50 Mbit/s"),
         ("bufferbloat_detection_thr = 7", "autorate.bufferbloat_detection_thr: 7 delayed replies out of 6"),
+        (
+            "reflector_misbehaving_detection_window = 2",
+            "autorate.reflector_misbehaving_detection_thr: 3 offences out of 2",
+        ),
         ("high_load_thr = 1.5", "1.5 is above 1"),
         ("shaper_rate_max_adjust_down_bufferbloat = 0.12345", "0.12345 is no number with at most three decimals"),
         ("shaper_rate_max_adjust_up_load_high = 0.9", "0.9 is below 1"),
@@ -147,6 +172,35 @@ fn thirds(policy: &str) -> [(f64, f64); 3] {
         let bits = (last.bytes_delivered[0] - first.bytes_delivered[0]) as f64 * 8.0;
         (bits / 10e6, last.queue_delay[down].mean_s().expect("packets"))
     })
+}
+
+/// Classes of HTB and HFSC in both directions: their rates are in proportion, and the download follows the line as under
+/// CAKE.
+#[test]
+fn the_rates_of_classes_follow_a_line_that_halves() {
+    for kind in ["htb", "hfsc"] {
+        let classes = |table: &str| {
+            format!(
+                "[[{table}class]]\nname = \"few\"\nrate = \"40 %\"\nceil = \"50 %\"\n\
+                 [[{table}class]]\nname = \"rest\"\nrate = \"60 %\"\nqueue = {{ kind = \"fq-codel\" }}\n\
+                 [[{table}rule]]\nclass = \"few\"\nmatch = {{ protocol = \"udp\" }}\n"
+            )
+        };
+        let text = format!(
+            "scheduler = {{ kind = \"{kind}\", place = \"middlebox\", share = \"95 %\", default = \"rest\" }}\n\
+             autorate = {{}}\n{}[down]\nkind = \"{kind}\"\nshare = \"90 %\"\ndefault = \"rest\"\n{}",
+            classes(""),
+            classes("down."),
+        );
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("classes.toml");
+        std::fs::write(&path, text).expect("a file");
+        let [before, halved, after] = thirds(path.to_str().expect("UTF-8"));
+        assert!(before.0 > 33.0 && after.0 > 33.0, "{kind}: {before:?} {after:?} of 40 Mbit/s");
+        assert!((16.5..19.4).contains(&halved.0), "{kind}: {halved:?} of 20 Mbit/s");
+        let delays = [before, halved, after].map(|(_, delay)| delay);
+        assert!(delays.iter().all(|delay| *delay < 0.06), "{kind}: {delays:?}");
+    }
 }
 
 /// What users of cake-autorate report: where the rate halves, the throughput follows and the delay stays near the

@@ -220,13 +220,63 @@ fn what_people_deploy_shapes_both_ways() {
     for name in ["cake", "fq-codel-sqm"] {
         let policy = ready(name, Some(Line::steady(up, down, layer, layer)));
         let behind = policy.down.expect("a queue behind the downstream");
-        assert_eq!((policy.place, policy.rate.as_bps()), (Position::Middlebox, 486_400), "{name}");
+        assert_eq!((policy.place, policy.rate.map(BitRate::as_bps)), (Position::Middlebox, Some(486_400)), "{name}");
         assert_eq!(behind.rate.map(BitRate::as_bps), Some(1_800_000), "{name}");
         if let Some(queue) = policy.classes.first().and_then(|class| class.queue.clone()) {
             let Spec::FqCodel(codel) = queue else { panic!("{queue:?}") };
             assert_eq!((codel.target.as_us(), codel.interval.as_us()), (24_671, 119_671));
         }
     }
+}
+
+/// `get_htb_burst` of sqm-scripts: 1 ms of the shaper's rate. 38 of 40 Mbit/s up send 4750 bytes, 45 of 50 down 5625. Of
+/// less than a packet it makes one, as at 486.4 kbit/s, where 1 ms is 60 bytes.
+#[test]
+fn bursts_of_sqm_are_what_the_shaper_sends_in_a_millisecond() {
+    let layer = preset::IP.link;
+    for (up, down, expected) in [(40_000, 50_000, [4750, 5625]), (512, 2000, [1500, 1500])] {
+        let [up, down] = [up, down].map(BitRate::from_kbit_per_s);
+        let policy = ready("fq-codel-sqm", Some(Line::steady(up, down, layer, layer)));
+        let bursts = policy.classes.iter().map(|class| [class.burst, class.cburst].map(WireBytes::as_u64));
+        assert_eq!(bursts.collect::<Vec<_>>(), [[1500; 2], [expected[0]; 2], [expected[0]; 2]]);
+        let Some(Spec::Tbf(tbf)) = policy.down.map(|down| down.queue) else { panic!("a token bucket") };
+        assert_eq!(tbf.config.burst.as_u64(), expected[1]);
+        let Spec::Drain(drain) = &policy.up else { panic!("one packet at a time") };
+        let Spec::Rules(rules) = &*drain.queue else { panic!("rules") };
+        let Spec::Htb(htb) = &*rules.queue else { panic!("HTB") };
+        let line = htb.tree.classes[0].share;
+        assert_eq!([line.burst, line.cburst], [Some(WireBytes::new(expected[0])); 2]);
+    }
+}
+
+/// 0 kbit/s of SQM: a direction without a rate is not shaped, and the other is as with both rates.
+#[test]
+fn a_direction_without_a_rate_is_not_shaped() {
+    let layer = preset::IP.link;
+    let (up, down) = (BitRate::from_kbit_per_s(512), BitRate::from_kbit_per_s(2000));
+    for name in ["cake", "fq-codel-sqm"] {
+        let both = ready(name, Some(Line::steady(up, down, layer, layer)));
+        let upload = ready(name, Some(Line::steady(up, None, layer, layer)));
+        assert_eq!((upload.of_middlebox().0, upload.down), (both.of_middlebox().0, None), "{name}");
+        assert!(matches!(ready(name, Some(Line::steady(up, None, layer, layer))).of_middlebox().1, Spec::Fifo(_)));
+        let download = ready(name, Some(Line::steady(None, down, layer, layer)));
+        assert_eq!((download.down.as_ref(), download.rate), (both.down.as_ref(), None), "{name}");
+        assert!(matches!(download.of_middlebox().0, Spec::Fifo(_)) && download.classes.is_empty());
+    }
+    // Its regulators of ACKs are for the sake of the download.
+    let regulated = ready("full-both-ways", Some(Line::steady(None, down, layer, layer)));
+    assert!(matches!(regulated.of_middlebox().0, Spec::WindowClamp(_)));
+    let refused = |name, line| Policy::load(name, None, Some(line)).expect_err(name).to_string();
+    let unknown = refused("full-both-ways", Line::steady(up, None, layer, layer));
+    assert!(unknown.contains("the ACKs of a download whose rate is unknown"), "{unknown}");
+    let steered = refused("cake-autorate", Line::steady(up, None, layer, layer));
+    assert!(steered.contains("autorate: a direction is not shaped"), "{steered}");
+    // The policy has no [down].
+    let none = refused("sad", Line::steady(None, down, layer, layer));
+    assert!(none.contains("neither direction is shaped"), "{none}");
+    let own = "line = { down = \"2 Mbit/s\" }\nscheduler = { kind = \"none\" }\ndown = { share = \"90 %\" }\n";
+    let own = Policy::parse("p", own, None).unwrap_or_else(|report| panic!("{report}"));
+    assert_eq!((own.rate, own.down.and_then(|down| down.rate)), (None, Some(BitRate::from_kbit_per_s(1800))));
 }
 
 /// Brouer 2005, section 9.3 and listing B.27: `sfq perturb 10` in every class, with these limits.

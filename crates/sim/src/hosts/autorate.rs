@@ -36,7 +36,7 @@ pub(crate) enum Due {
 
 impl Autorate {
     pub(crate) fn new(autorate: &model::Autorate, first: u32) -> Result<Self, BuildError> {
-        let controller = Controller::new(&autorate.controller, Instant::ZERO).map_err(BuildError::Autorate)?;
+        let controller = Controller::new(&autorate.controller, 0, Instant::ZERO).map_err(BuildError::Autorate)?;
         let pings = autorate.controller.pings;
         let shapers = autorate.shapers.map(|link| u32::try_from(link).expect("Network::check limits links"));
         let applied = controller.rates();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use lastmile_live::bump::{Interval, Waited, per_second};
 use lastmile_queueing::DropReason;
+use lastmile_queueing::line::grants::Counts;
 use lastmile_terminal::{Panel, Series, Unit};
 use lastmile_text::table::{Kind, Table};
 use lastmile_units::BitRate;
@@ -14,7 +15,7 @@ pub(super) fn cells(waited: Waited) -> [String; 2] {
 }
 
 /// The series of the hop, with a line of this rate, and the rate of the shaper that a controller steers. Series of ACK
-/// regulation are there once it has dropped an ACK.
+/// regulation are there once it has dropped an ACK, and those of grants on a line that has them.
 #[expect(clippy::cast_precision_loss, reason = "for the eye only")]
 pub(in crate::commands) fn panel(
     hop: &Interval<'_>,
@@ -50,6 +51,15 @@ pub(in crate::commands) fn panel(
         let thinned = Series::new("ACKs dropped", Unit::PerSecond, per_s(&hop.dropped(DropReason::is_ack_regulation)));
         series.push(thinned);
     }
+    if let (Some(before), Some(now)) = (&before.grants, &now.grants) {
+        let per_s = |of: fn(&Counts) -> u64| Some(per_second(of(before), of(now), hop.seconds));
+        series.extend([
+            Series::new("requests", Unit::PerSecond, per_s(|counts| counts.requests)),
+            Series::new("collisions", Unit::PerSecond, per_s(|counts| counts.collisions)),
+            Series::new("grants", Unit::PerSecond, per_s(|counts| counts.grants)),
+            Series::new("unused", Unit::BitsPerSecond, per_s(|counts| 8 * counts.unused)),
+        ]);
+    }
     Panel::new(title, series)
 }
 
@@ -75,4 +85,45 @@ pub(in crate::commands) fn table<'a>(hops: impl IntoIterator<Item = (&'a str, Op
         table.row([name.to_owned(), rate, format!("{bytes:.0}"), ms, p50, p99, drops]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use lastmile_live::bump::HopState;
+    use lastmile_queueing::Backlog;
+    use lastmile_queueing::line::Stats;
+
+    use super::*;
+
+    fn state(grants: Option<Counts>) -> HopState {
+        HopState {
+            queued: Backlog::default(),
+            shaper_rate: None,
+            wire_bits: 0,
+            line: Stats::default(),
+            waited: Default::default(),
+            acks_waited: Default::default(),
+            class_waited: Vec::new(),
+            class_queued: Vec::new(),
+            queue_counters: Vec::new(),
+            grants,
+        }
+    }
+
+    /// Half a second in which 10 requests, 3 of them in vain, had 6 grants, of which 500 bytes passed unused.
+    #[test]
+    fn requests_and_grants_are_series_of_a_line_that_has_them() {
+        let before = Counts { requests: 4, grants: 4, unused: 100, ..Counts::default() };
+        let now = Counts { requests: 14, collisions: 3, grants: 10, unused: 600, ..before };
+        let last = |[before, now]: [Option<Counts>; 2]| {
+            let (before, now) = (state(before), state(now));
+            let hop = Interval { seconds: 0.5, before: &before, now: &now };
+            let series = panel(&hop, "up".to_owned(), None, None).series;
+            let words = series[6..].iter().map(|one| format!("{} {}", one.label, one.unit.show(one.value.unwrap())));
+            words.collect::<Vec<_>>()
+        };
+        assert_eq!(last([None; 2]), [""; 0]);
+        let expected = ["requests 20.0 /s", "collisions 6.00 /s", "grants 12.0 /s", "unused 8 kbit/s"];
+        assert_eq!(last([Some(before), Some(now)]), expected);
+    }
 }

@@ -9,11 +9,11 @@ use lastmile_live::shape::{Config, Direction, Tuning};
 use lastmile_live::{autorate, io};
 use lastmile_scenario::file::Reading;
 use lastmile_scenario::policy::{Policy, ready};
-use lastmile_units::{BitRate, Duration};
+use lastmile_units::Duration;
 
 use crate::commands::emulate::packet_path;
 use crate::commands::live_view::Display;
-use crate::commands::policy::OnLine;
+use crate::commands::policy::{OnLine, ShapedTo};
 use crate::commands::web::Web;
 use crate::failure::{Failure, Result};
 
@@ -100,19 +100,20 @@ pub(super) struct Dashboard {
 /// The line in place of the line of the policy's file, and hosts beyond it.
 #[derive(Args)]
 pub(super) struct Line {
-    /// Upstream rate in place of the file's line
-    #[arg(long, value_name = "RATE", requires = "down")]
-    up: Option<BitRate>,
+    /// Upstream rate in place of the file's line; 0, or --down alone: the upstream is not shaped
+    #[arg(long, value_name = "RATE")]
+    up: Option<ShapedTo>,
 
-    /// Downstream rate in place of the file's line
-    #[arg(long, value_name = "RATE", requires = "up")]
-    down: Option<BitRate>,
+    /// Downstream rate in place of the file's line; 0, or --up alone: the downstream is not shaped
+    #[arg(long, value_name = "RATE")]
+    down: Option<ShapedTo>,
 
     /// Encapsulation in place of the file's line: a preset, or words of tc-cake(8), such as "ptm overhead 34"
-    #[arg(long, value_name = "PRESET", requires = "up")]
+    #[arg(long, value_name = "PRESET")]
     link: Option<String>,
 
-    /// Host that answers the pings of a policy with [autorate]; repeat for several, which are pinged in turns
+    /// Host that answers the pings of a policy with [autorate]; repeat for several, of which those beyond
+    /// `no_pingers` are spare
     #[arg(long, value_name = "ADDRESS")]
     pub(super) reflector: Vec<IpAddr>,
 }
@@ -160,6 +161,9 @@ impl Start {
 pub(super) fn with_reflectors(policy: Policy, reflectors: &[IpAddr]) -> Result<Policy> {
     let Some(controller) = policy.autorate() else { return Ok(policy) };
     autorate::check(controller)?;
+    if let Some(twice) = reflectors.iter().enumerate().find(|(index, host)| reflectors[..*index].contains(host)) {
+        return Err(Failure::new(format_args!("--reflector {} is named twice", twice.1)).hint("name each host once"));
+    }
     if !reflectors.is_empty() {
         return Ok(policy);
     }

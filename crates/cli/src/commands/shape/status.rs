@@ -115,11 +115,13 @@ pub(crate) struct Reloads {
 pub(crate) struct Reflectors {
     pub(crate) pings: u64,
     pub(crate) replies: u64,
+    #[serde(default)]
+    pub(crate) replaced: u64,
 }
 
 impl From<Counts> for Reflectors {
-    fn from(Counts { pings, replies }: Counts) -> Self {
-        Self { pings, replies }
+    fn from(Counts { pings, replies, replaced }: Counts) -> Self {
+        Self { pings, replies, replaced }
     }
 }
 
@@ -145,7 +147,8 @@ pub(crate) struct Direction {
 /// The line, and bytes of packets on it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Wire {
-    pub(crate) rate_bps: u64,
+    /// `None`: nothing shapes this direction, and its rate is unknown.
+    pub(crate) rate_bps: Option<u64>,
     pub(crate) encapsulation: String,
     /// IP bytes, and bytes on the wire.
     pub(crate) examples: Vec<(u64, u64)>,
@@ -237,8 +240,8 @@ impl Status {
         if done + failed > 0 {
             let _ = writeln!(text, "policy reloads: {done}, refused: {failed}");
         }
-        if let Some(Reflectors { pings, replies }) = self.reflectors {
-            let _ = writeln!(text, "reflectors: {pings} pings, {replies} replies");
+        if let Some(Reflectors { pings, replies, replaced }) = self.reflectors {
+            let _ = writeln!(text, "reflectors: {pings} pings, {replies} replies, {replaced} replaced");
         }
         if let Some(error) = last_error {
             let _ = writeln!(text, "last refused: {error}");
@@ -248,7 +251,7 @@ impl Status {
 }
 
 impl Direction {
-    fn new(report: &DirectionReport, rate: BitRate, link_layer: &LinkLayer, classes: &[Class]) -> Self {
+    fn new(report: &DirectionReport, rate: Option<BitRate>, link_layer: &LinkLayer, classes: &[Class]) -> Self {
         let hop = &report.hops[0];
         let on_wire = |&bytes: &u64| (bytes, link_layer.on_wire(ByteCount::new(bytes)).as_u64());
         let counters = hop.queue_counters.iter().filter(|counter| counter.value > 0).map(|counter| Counter {
@@ -260,7 +263,7 @@ impl Direction {
         let counters: Vec<Counter> = counters.collect();
         Self {
             wire: Wire {
-                rate_bps: rate.as_bps(),
+                rate_bps: rate.map(BitRate::as_bps),
                 encapsulation: link_layer.to_string(),
                 examples: EXAMPLES.iter().map(on_wire).collect(),
             },
@@ -276,7 +279,8 @@ impl Direction {
 
     fn table(&self, name: &str, since: Option<(&Self, f64)>) -> String {
         let Wire { rate_bps, encapsulation, examples } = &self.wire;
-        let rate = BitRate::from_bps(*rate_bps).map_or_else(|| "-".to_owned(), |rate| rate.to_string());
+        let rate =
+            rate_bps.and_then(BitRate::from_bps).map_or_else(|| "not shaped".to_owned(), |rate| rate.to_string());
         let examples: Vec<String> = examples.iter().map(|(ip, wire)| format!("{ip} -> {wire}")).collect();
         let mut text = format!("{name}: {rate}, {encapsulation}\n");
         text.push_str(&self.line.lines(since.map(|(before, seconds)| (&before.line, seconds))));

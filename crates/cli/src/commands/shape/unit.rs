@@ -8,10 +8,9 @@ use clap::Args;
 use lastmile_scenario::file::Reading;
 use lastmile_scenario::policy::ready;
 use lastmile_text::systemd;
-use lastmile_units::BitRate;
 
 use crate::commands::device;
-use crate::commands::policy::OnLine;
+use crate::commands::policy::{OnLine, ShapedTo};
 use crate::commands::shape::start::with_reflectors;
 use crate::commands::unit::{CONFINED, Program};
 use crate::failure::{Exit, Failure, Result};
@@ -25,16 +24,16 @@ pub(super) struct Arguments {
     #[arg(requires_all = ["lan", "wan"])]
     policy: Option<String>,
 
-    /// Upstream rate in place of the file's line
-    #[arg(long, value_name = "RATE", requires_all = ["policy", "down"])]
-    up: Option<BitRate>,
+    /// Upstream rate in place of the file's line; 0, or --down alone: the upstream is not shaped
+    #[arg(long, value_name = "RATE", requires = "policy")]
+    up: Option<ShapedTo>,
 
-    /// Downstream rate in place of the file's line
-    #[arg(long, value_name = "RATE", requires_all = ["policy", "up"])]
-    down: Option<BitRate>,
+    /// Downstream rate in place of the file's line; 0, or --up alone: the downstream is not shaped
+    #[arg(long, value_name = "RATE", requires = "policy")]
+    down: Option<ShapedTo>,
 
     /// Encapsulation in place of the file's line: a preset, or words of tc-cake(8), such as "ptm overhead 34"
-    #[arg(long, value_name = "PRESET", requires = "up")]
+    #[arg(long, value_name = "PRESET", requires = "policy")]
     link: Option<String>,
 
     /// Interface to the LAN
@@ -45,7 +44,8 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "IF", requires = "policy", value_parser = device::name)]
     wan: Option<String>,
 
-    /// Host that answers the pings of a policy with [autorate]; repeat for several, which are pinged in turns
+    /// Host that answers the pings of a policy with [autorate]; repeat for several, of which those beyond
+    /// `no_pingers` are spare
     #[arg(long, value_name = "ADDRESS", requires = "policy")]
     reflector: Vec<IpAddr>,
 

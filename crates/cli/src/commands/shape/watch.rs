@@ -28,9 +28,19 @@ pub(super) struct InForce {
 /// One direction.
 pub(super) struct Shown {
     pub(super) name: &'static str,
-    pub(super) rate: BitRate,
+    /// `None`: nothing shapes it, and its rate is unknown.
+    pub(super) rate: Option<BitRate>,
     pub(super) link_layer: LinkLayer,
     pub(super) classes: Vec<Class>,
+}
+
+impl Shown {
+    /// Its name, rate and encapsulation.
+    pub(super) fn title(&self) -> String {
+        let Self { name, rate, link_layer, .. } = self;
+        let rate = rate.map_or_else(|| "not shaped".to_owned(), |rate| rate.to_string());
+        format!("{name}: {rate}, {link_layer}")
+    }
 }
 
 impl InForce {
@@ -55,9 +65,8 @@ impl InForce {
     fn view(&self, before: Option<&States>, now: &States) -> Snapshot {
         let hops = intervals(before, now);
         let directions = || self.directions.iter().zip(&hops);
-        let panels = directions().map(|(Shown { name, rate, link_layer, .. }, hop)| {
-            panel(hop, format!("{name}: {rate}, {link_layer}"), Some(rate.as_bps()), hop.now.shaper_rate)
-        });
+        let panels = directions()
+            .map(|(shown, hop)| panel(hop, shown.title(), shown.rate.map(BitRate::as_bps), hop.now.shaper_rate));
         let tables = directions().filter(|(shown, _)| !shown.classes.is_empty());
         let tables = tables.map(|(shown, hop)| classes::table(&format!("class {}", shown.name), &shown.classes, hop));
         Snapshot { status: format!("policy {}", self.name()), panels: panels.collect(), tables: tables.collect() }

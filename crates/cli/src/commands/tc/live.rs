@@ -121,12 +121,15 @@ fn measure(
         return Ok(Vec::new());
     }
     let configuration = plan.configuration(Device::Ethernet);
+    let Some(flood) = configuration.flood else {
+        printer.talk("sizes are not measured: the upstream is not shaped");
+        return Ok(Vec::new());
+    };
     leftovers::remove(printer);
     let pair = Pair::new()?;
     for what in pair.apply(&configuration)?.features {
         printer.talk(&format!("this kernel lacks {what}"));
     }
-    let flood = configuration.flood;
     let sizes = worth_testing(flood.layer, flood.largest);
     printer.talk(&format!("measuring {} sizes, {each} each, between two network namespaces", sizes.len()));
     let lasting = std::time::Duration::from_nanos(each.as_ns());

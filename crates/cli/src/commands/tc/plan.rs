@@ -30,27 +30,36 @@ impl Plan {
     pub(super) fn configuration(&self, header: Device) -> Configuration {
         let Policy { name, about, line, rate, up, down, ack, largest, .. } = &self.policy;
         let autorate = self.policy.autorate();
-        let (up, mut left_out) = nearest(up, &line.up_layer);
-        if autorate.is_some() {
-            left_out.push(
-                "[autorate]: rates stay at the base; the script cake-autorate moves them, beside this set-up with \
-                 dl_if=$IFB, ul_if=$DEV and the values above"
-                    .to_owned(),
-            );
+        let mut left_out = Vec::new();
+        let up = rate.map(|rate| {
+            let (queue, remarks) = nearest(up, &line.up_layer);
+            left_out.extend(remarks);
+            (rate, queue)
+        });
+        if let Some((rate, queue)) = up.as_ref().filter(|(rate, _)| line.up.is_some_and(|line| *rate >= line))
+            && !matches!(queue, Spec::Cake(_))
+        {
+            left_out.push(burst(&self.policy, *rate));
         }
-        if *rate >= line.up && !matches!(up, Spec::Cake(_)) {
-            left_out.push(burst(&self.policy));
-        }
-        let down = down.as_ref().map(|down| {
+        let down = down.as_ref().zip(line.down).map(|(down, line_down)| {
             let (queue, remarks) = nearest(&down.queue, &line.down_layer);
             left_out.extend(remarks.into_iter().map(|remark| format!("downstream: {remark}")));
-            (down.rate.unwrap_or(line.down), queue)
+            (down.rate.unwrap_or(line_down), queue)
         });
+        if autorate.is_some() {
+            let are_cake = [&up, &down].iter().all(|of| matches!(of, Some((_, Spec::Cake(_)))));
+            let remark = if are_cake {
+                "the script cake-autorate moves them, beside this set-up with dl_if=$IFB, ul_if=$DEV and the values above"
+            } else {
+                "the script cake-autorate moves the bandwidth of CAKE alone"
+            };
+            left_out.push(format!("[autorate]: rates stay at the base; {remark}"));
+        }
         let mut configuration = Configuration::new(&Request {
             name,
             about,
             notes: ack.iter().map(ack_rate).chain(autorate.into_iter().flat_map(cake_autorate)).collect(),
-            up: Direction { rate: *rate, layer: line.up_layer, queue: &up },
+            up: up.as_ref().map(|(rate, queue)| Direction { rate: *rate, layer: line.up_layer, queue }),
             down: down.as_ref().map(|(rate, queue)| Direction { rate: *rate, layer: line.down_layer, queue }),
             classes: &self.classes,
             header,
@@ -75,9 +84,9 @@ fn cake_autorate(controller: &autorate::Config) -> impl Iterator<Item = String> 
 
 /// A remark on a policy at the full rate of the line: bursts then queue in the modem, because it is
 /// not faster.
-fn burst(policy: &Policy) -> String {
+fn burst(policy: &Policy, rate: BitRate) -> String {
     let bytes = BURST_PACKETS * policy.line.up_layer.on_wire(policy.largest).as_u64();
-    let ms = bytes * 8000 / policy.rate.as_bps().max(1);
+    let ms = bytes * 8000 / rate.as_bps();
     format!(
         "one packet at a time at the rate of the line: HTB sends up to {bytes} bytes at once, \
          and while the line is full {ms} ms of \

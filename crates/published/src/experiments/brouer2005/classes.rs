@@ -95,7 +95,8 @@ pub(super) fn production(table: &Table) -> Result<TableResult, ExperimentError> 
     let (line, left) = (whole(&table.scenario, "up_bps")? / 1000, whole(&table.scenario, "left_kbps")?);
     let policy =
         Policy::load("adsl-optimizer", None, None).map_err(|report| ExperimentError::Network(report.to_string()))?;
-    let policy_left = policy.line.up.as_bps() - policy.ack.map_or(0, |ack| ack.rate.as_bps());
+    let policy_line = policy.line.up.map_or(0, |rate| rate.as_bps());
+    let policy_left = policy_line - policy.ack.map_or(0, |ack| ack.rate.as_bps());
     let mut result = TableResult::new(KEY, table);
     let mut same = true;
     for row in &table.rows {
@@ -111,7 +112,7 @@ pub(super) fn production(table: &Table) -> Result<TableResult, ExperimentError> 
             let share = |bps: u64, of: u64| (bps * 100 + of / 2) / of;
             class.name == name
                 && Some(u64::from(class.priority)) == printed("prio")
-                && Some(share(class.ceil.as_bps(), policy.line.up.as_bps())) == printed("ceil_pct")
+                && Some(share(class.ceil.as_bps(), policy_line)) == printed("ceil_pct")
                 && printed("rate_pct")
                     .is_none_or(|pct| class.rate.map(|rate| share(rate.as_bps(), policy_left)) == Some(pct))
         });

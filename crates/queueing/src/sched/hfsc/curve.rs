@@ -11,6 +11,7 @@ use core::ops::{Add, AddAssign};
 use lastmile_units::{BitRate, Duration, Instant, WireBytes};
 
 use crate::meter::token_bucket::{bytes_in, tokens_for};
+use crate::sched::proportion::in_proportion;
 
 /// A service curve of two pieces (tc-hfsc(7): `m1 d m2`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,6 +58,16 @@ impl ServiceCurve {
         }
         let pause = time.saturating_sub(rate.time_for(size));
         Some(if pause.is_zero() { Self::linear(rate) } else { Self::two_pieces(None, pause, rate) })
+    }
+
+    /// The curve on a link of `new` in place of `whole`. Its first piece has the same bytes.
+    pub(super) fn set_rate(&mut self, whole: BitRate, new: BitRate) {
+        self.rate = in_proportion(self.rate, whole, new);
+        if let Some(Initial { rate, duration }) = &mut self.initial {
+            *rate = rate.map(|rate| in_proportion(rate, whole, new));
+            let ps = u128::from(duration.as_ps()) * u128::from(whole.as_bps()) / u128::from(new.as_bps());
+            *duration = Duration::from_ps(u64::try_from(ps).unwrap_or(u64::MAX).max(1));
+        }
     }
 
     /// The service that it guarantees in the first `span`.

@@ -48,6 +48,13 @@ impl Bucket {
         self.full_at = self.full_at.saturating_add(self.serialiser.advance(size));
     }
 
+    /// Changes the rate: no token is lost, and none is owed twice.
+    pub(super) fn set_rate(&mut self, now: Instant, rate: BitRate, burst: WireBytes) {
+        let missing = self.serialiser.change_rate(rate, self.full_at.since(now));
+        self.full_at = self.full_at.min(now).saturating_add(missing);
+        self.burst = rate.time_for(burst);
+    }
+
     /// Tokens at `now` in bytes on the wire, rounded towards zero: (available, owed).
     pub(super) fn tokens(&self, now: Instant) -> (u64, u64) {
         let rate = u128::from(self.serialiser.rate().as_bps());
@@ -97,6 +104,19 @@ mod tests {
         }
         bucket.charge(start, WireBytes::new(1));
         assert!(!bucket.conforms(start, true));
+    }
+
+    /// A debt of 20 bytes takes 20 ms at a byte a millisecond. After half of it the rate is doubled, so the other 10 bytes
+    /// take 5 ms. The burst is of 100 bytes as before.
+    #[test]
+    fn tokens_are_owed_at_the_rates_of_their_time() {
+        let mut bucket = Bucket::new(BitRate::from_kbit_per_s(8), WireBytes::new(100));
+        bucket.charge(at_ms(1000), WireBytes::new(120));
+        bucket.set_rate(at_ms(1010), BitRate::from_kbit_per_s(16), WireBytes::new(100));
+        assert_eq!((bucket.tokens(at_ms(1010)), bucket.ready_at()), ((0, 10), at_ms(1015)));
+        assert_eq!([1065, 1070].map(|ms| bucket.tokens(at_ms(ms))), [(100, 0), (100, 0)]);
+        bucket.set_rate(at_ms(2000), BitRate::from_kbit_per_s(8), WireBytes::new(100));
+        assert_eq!(bucket.tokens(at_ms(2000)), (100, 0));
     }
 
     /// A byte at 3 kbit/s takes 2 666 666 666.67 ps. A pause discards the fraction of a picosecond,

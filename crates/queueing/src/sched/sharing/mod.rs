@@ -31,10 +31,10 @@ mod round_robin;
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
-use lastmile_units::{ByteCount, Instant, PacketCount};
+use lastmile_units::{BitRate, ByteCount, Instant, PacketCount};
 
 use self::backlogged::Backlogged;
-use self::class::{Class, Leaf};
+use self::class::{Bound, Class, Leaf};
 use super::heap::Heap;
 use crate::{Backlog, DropSink};
 
@@ -79,6 +79,19 @@ impl<P: Packet> Sharing<P> {
         let leaves = self.classes.iter().filter(|class| class.is_leaf());
         let last = leaves.map(|class| class.priority).max()?;
         self.send_first((1 << last) - 1, now, drops)
+    }
+
+    /// Gives each class the rates that `rate` makes of those of its plan.
+    pub(crate) fn set_rates(&mut self, now: Instant, plans: &[Plan], rate: impl Fn(BitRate) -> BitRate) {
+        for (class, plan) in self.classes.iter_mut().zip(plans) {
+            if let (Bound::Bucket(own), Own::Rate(tokens)) = (&mut class.own, plan.own) {
+                own.set_rate(now, rate(tokens.rate), tokens.burst);
+            }
+            if let (Some(ceil), Some(tokens)) = (&mut class.ceil, plan.ceil) {
+                ceil.set_rate(now, rate(tokens.rate), tokens.burst);
+            }
+        }
+        (0..self.classes.len()).for_each(|id| self.update_mode(id, now));
     }
 
     /// Handles all events due by `now`.

@@ -22,7 +22,7 @@ pub(in crate::policy) static AUTORATE: Section = Section {
     heading: "`[autorate]`",
     about: "The controller of [cake-autorate](../mechanisms/cake-autorate.md): pings move the rates of both shapers \
             between a minimum and a maximum. It needs `place = \"middlebox\"` and a `share` in `[down]`; what these \
-            leave of the line are the base rates. Keys have the names and defaults of the script; one key holds \
+            leave of the line are the base rates. Rates of classes of `htb` and `hfsc` follow in proportion. Keys have the names and defaults of the script; one key holds \
             for both directions.",
     keys: &[
         Key::with_default("min_shaper_rate", Kind::Share, "25 %", "The least rate, as a share of the base rate."),
@@ -126,5 +126,60 @@ pub(in crate::policy) static AUTORATE: Section = Section {
             "false",
             "The rates fall to their minimum when the pings sleep, and after `global_ping_response_timeout`.",
         ),
+        Key::with_default(
+            "reflector_health_check_interval",
+            Kind::Time,
+            "1 s",
+            "Time between two checks of the reflectors. A simulation has no spare ones, so that none is replaced.",
+        )
+        .at_least("10 ms")
+        .at_most("1 h"),
+        Key::with_default(
+            "reflector_response_deadline",
+            Kind::Time,
+            "1 s",
+            "A reflector without a reply for longer commits an offence at a check.",
+        )
+        .at_most("1 h"),
+        Key::with_default("reflector_misbehaving_detection_window", Kind::Count, "60", "Checks in the window.")
+            .at_least("1")
+            .at_most("1000"),
+        Key::with_default(
+            "reflector_misbehaving_detection_thr",
+            Kind::Count,
+            "3",
+            "Offences of the window at which a spare reflector takes over.",
+        )
+        .at_least("1")
+        .at_most("1000"),
+        Key::with_default(
+            "reflector_replacement_interval",
+            Kind::Time,
+            "1 h",
+            "Time after which a reflector is replaced in any case, the pingers in turns.",
+        )
+        .at_most("1000 h"),
+        Key::with_default(
+            "reflector_comparison_interval",
+            Kind::Time,
+            "60 s",
+            "Time between two comparisons of the reflectors, each of which replaces one at most.",
+        )
+        .at_most("1000 h"),
+        Key::with_default(
+            "reflector_sum_owd_baselines_delta_thr",
+            Kind::Time,
+            "20 ms",
+            "A reflector is replaced if the sum of its baselines exceeds the least of all by more.",
+        )
+        .at_most("60 s"),
+        Key::with_default(
+            "reflector_owd_delta_ewma_delta_thr",
+            Kind::Time,
+            "10 ms",
+            "A reflector is replaced if its mean excess in a direction exceeds the least of all by more.",
+        )
+        .at_most("60 s"),
+        fall("alpha_delta_ewma", "0.095", "Weight of an excess in this mean; without high load only.").at_least("0"),
     ],
 };
