@@ -168,6 +168,8 @@ impl Delays {
 /// ACKs for a direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Acks {
+    /// Packets of the other side with an acknowledgement, except resets.
+    pub captured: u64,
     /// Pure ACKs.
     pub pure: u64,
     /// Duplicate ACKs among them (RFC 5681, section 2).

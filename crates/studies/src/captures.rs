@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `read.rs` | capture files and folders of results, read packet by packet |
 //! | `document.rs`, `connection.rs`, `row.rs`, `flows.rs`, `run.rs` | the document of `--json`, and its parts |
+//! | `without_data.rs` | connections without data, by kind |
 //! | `group.rs` | groups of connections |
 //! | `both_ends.rs` | two captures of the same packets |
 //! | `tables.rs`, `csv.rs`, `samples.rs` | the result as text, as comma-separated values, as series |
@@ -20,6 +21,7 @@ mod row;
 mod run;
 mod samples;
 mod tables;
+mod without_data;
 
 use std::io::{self, Write};
 use std::path::Path;

@@ -24,6 +24,7 @@ impl Half {
         if packet.flags.contains(TcpFlags::RST) || !packet.flags.contains(TcpFlags::ACK) {
             return;
         }
+        self.out.acks.captured += 1;
         let is_bare = packet.payload_len() == 0 && !packet.flags.intersects(TcpFlags::SYN.with(TcpFlags::FIN));
         if is_bare {
             self.out.acks.pure += 1;

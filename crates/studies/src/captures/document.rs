@@ -12,6 +12,7 @@ use super::flows::{self, FlowRow};
 use super::group::GroupBy;
 use super::read::Analysed;
 use super::run::RunCounters;
+use super::without_data::{self, WithoutData};
 
 #[derive(Serialize)]
 pub(super) struct Files<'a> {
@@ -27,11 +28,14 @@ pub(super) struct Document {
     pub(super) broken: Option<String>,
     pub(super) packets: u64,
     pub(super) bytes_read: u64,
+    /// The link types of the interfaces.
+    pub(super) link_types: Vec<String>,
     pub(super) duration_s: f64,
     pub(super) stands: CapturePosition,
     #[serde(flatten)]
     pub(super) incidents: Incidents,
     pub(super) connections: Vec<Row>,
+    pub(super) connections_without_data: Vec<WithoutData>,
     pub(super) datagram_flows: Vec<FlowRow>,
     /// The comparison with the capture of `--with`.
     pub(super) joined: Option<BothEnds>,
@@ -129,7 +133,7 @@ impl Document {
         let mut connections = Vec::new();
         for (index, connection) in analysed.connections.iter().enumerate() {
             for (name, direction) in [("up", &connection.up), ("down", &connection.down)] {
-                if direction.volume.data_packets > 0 || direction.volume.bytes_acknowledged > 0 {
+                if without_data::has_data(direction) {
                     let row = Row::new(index + 1, connection, name, direction);
                     connections.push(Row { group: group_by.map(|by| by.key(connection, direction)), ..row });
                 }
@@ -142,6 +146,7 @@ impl Document {
             broken: counts.broken.clone(),
             packets: counts.packets,
             bytes_read: counts.bytes,
+            link_types: counts.links.clone(),
             duration_s: counts.duration_s,
             stands: CapturePosition::new(&connections),
             incidents: Incidents {
@@ -160,6 +165,7 @@ impl Document {
                 interfaces_left_out: counts.skipped.clone(),
                 packets_seen_at_other_interfaces: counts.seen_before,
             },
+            connections_without_data: without_data::all(&analysed.connections),
             datagram_flows: flows::rows(&analysed.datagrams),
             joined: None,
             groups: groups(&connections),

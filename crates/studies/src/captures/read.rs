@@ -23,6 +23,7 @@ type Result<T> = std::result::Result<T, Error>;
 pub const STANDARD_INPUT: &str = "-";
 
 /// A file with the results of its analysis.
+#[derive(Default)]
 pub(super) struct Analysed {
     pub(super) path: PathBuf,
     /// The summary of the run in this folder, or in the capture's folder.
@@ -136,6 +137,8 @@ pub(super) struct Counts {
     /// How often the clock was set back, and forward.
     pub(super) clock_back: Steps,
     pub(super) clock_forward: Steps,
+    /// The link types of the interfaces.
+    pub(super) links: Vec<String>,
     /// Why packets of an interface were left out.
     pub(super) skipped: Option<String>,
     /// Packets seen before at another interface, and omitted.
@@ -169,16 +172,7 @@ fn folder(path: &Path, wanted: Wanted<'_>, tap: Option<&mut Tap<'_>>) -> Result<
             .hint("--page, --segments and --with are of one capture: name it"));
     }
     if captures.is_empty() {
-        return Ok(vec![Analysed {
-            path: path.to_owned(),
-            run: Some(summary),
-            connections: Vec::new(),
-            datagrams: Vec::new(),
-            counts: Counts::default(),
-            pictures: None,
-            glimpses: None,
-            segments: None,
-        }]);
+        return Ok(vec![Analysed { path: path.to_owned(), run: Some(summary), ..Analysed::default() }]);
     }
     if let ([capture], Some(tap)) = (&captures[..], tap) {
         return Ok(vec![one(capture, Some(summary), wanted, Some(tap))?]);
@@ -300,6 +294,7 @@ fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>, mut tap: Option<&m
         wrong(problem).hint("pcap and pcapng of Ethernet, raw IP, PPP, Linux cooked and loopback captures can be read")
     })?;
     (counts.bytes, counts.broken, counts.skipped) = (extent.bytes, extent.broken, extent.skipped);
+    counts.links = extent.links;
     counts.duration_s = last.as_secs_f64();
     (counts.clock_back, counts.clock_forward) = (clock.back, clock.forward);
     counts.other = analysis.other_packets();

@@ -12,7 +12,7 @@ use lastmile_text::table::{Kind, Table, wrap};
 use super::connection::Row;
 use super::document::{CapturePosition, Document};
 use super::read::Analysed;
-use super::{both_ends, flows};
+use super::{both_ends, flows, without_data};
 use crate::error::Error;
 
 /// For a capture that was not read to its end: the position of the error, and its cause.
@@ -97,11 +97,19 @@ pub(super) fn summary(document: &Document) -> String {
         document.packets - incidents.packets_without_ip - incidents.packets_not_tcp - incidents.packets_unreadable;
     let connections = document.connections.iter().map(|row| row.connection).collect::<BTreeSet<_>>().len();
     let plural = if connections == 1 { "" } else { "s" };
+    let of_links = || format!("link type {}", escape::line(&document.link_types.join(", ")));
+    if document.packets == 0 {
+        return if document.link_types.is_empty() { String::new() } else { format!("No packets; {}\n", of_links()) };
+    }
+    if document.packets == incidents.packets_without_ip {
+        return format!("{} packets, none of them IP; {}\n", grouped(document.packets), of_links());
+    }
     format!(
-        "{} packets in {}, {} of TCP; {connections} connection{plural} with data\n{}{}",
+        "{} packets in {}, {} of TCP; {connections} connection{plural} with data\n{}{}{}",
         grouped(document.packets),
         seconds(document.duration_s),
         grouped(tcp),
+        without_data::line(&document.connections_without_data),
         stands(&document.stands),
         marks(&document.connections)
     )
@@ -122,10 +130,8 @@ fn marks(rows: &[Row]) -> String {
 /// The tables of a capture in lines of `width`: its connections, their fairness, and the run's counters.
 pub(super) fn all(document: &Document, most: usize, width: u16) -> String {
     let mut text = String::new();
-    if document.packets > 0 {
-        for line in summary(document).lines() {
-            wrap(&mut text, line, 0, width);
-        }
+    for line in summary(document).lines() {
+        wrap(&mut text, line, 0, width);
     }
     if !document.connections.is_empty() {
         let _ = write!(text, "\n{}", connections(&document.connections, most, width));
@@ -290,9 +296,9 @@ pub(super) fn one(analysed: &Analysed, document: &Document, wanted: usize, width
             .hint(format!("connections are numbered from 1 to {count}")));
     };
     let mut text = String::new();
-    if !document.connections.iter().any(|row| row.connection == wanted) {
+    if let Some(without) = document.connections_without_data.iter().find(|one| one.connection == wanted) {
         let [up, down] = [&connection.up, &connection.down].map(|direction| direction.volume.packets);
-        let _ = writeln!(text, "no data: {up} packets up and {down} down, of the handshake or the end");
+        let _ = writeln!(text, "no data, {}: {up} packets up and {down} down", without.words());
     }
     // A SYN waits for a timer whatever its direction carries.
     for (name, direction) in [("up", &connection.up), ("down", &connection.down)] {
@@ -335,6 +341,7 @@ pub(super) fn one(analysed: &Analysed, document: &Document, wanted: usize, width
 
 #[cfg(test)]
 mod tests {
+    use super::super::read::Counts;
     use super::*;
     use lastmile_analysis::{Analysis, Connection};
     use lastmile_packet::{FlowAddresses, FlowId, FlowKey, Meta, Parsed, SeqNumber, TcpFlags};
@@ -368,6 +375,19 @@ mod tests {
             let parts = text.lines().filter(|line| line.starts_with(" #")).count();
             assert!(parts > 1 && text.matches(" 1   down ").count() == parts, "{text}");
         }
+    }
+
+    /// Captures of Ethernet without packets, and with three of ARP; a folder of results has no link type.
+    #[test]
+    fn a_capture_without_ip_says_so() {
+        let text = |packets, foreign, links: &[&str]| {
+            let links = links.iter().map(|link| (*link).to_owned()).collect();
+            let counts = Counts { packets, foreign, links, ..Counts::default() };
+            all(&Document::new(&Analysed { counts, ..Analysed::default() }, None), 0, 80)
+        };
+        assert_eq!(text(0, 0, &["ETHERNET"]), "No packets; link type ETHERNET\n\n");
+        assert_eq!(text(3, 3, &["ETHERNET", "PPP"]), "3 packets, none of them IP; link type ETHERNET, PPP\n\n");
+        assert_eq!(text(0, 0, &[]), "\n");
     }
 
     /// 16 000 bits in 300 ms are 53.3 kbit/s, 24 000 bits 80 kbit/s.

@@ -45,12 +45,16 @@ fn analysed() -> Analysed {
         datagrams.packet(at, &packet, &[]);
         glimpses.packet(at_ms * 1_000_000, Sighting::default(), &packet);
     }
+    // A connection without data.
+    let (_, lone) = packets().remove(2);
+    let key = FlowKey { addresses: FlowAddresses::of_simulated(FlowId::new(2)), protocol: 6 };
+    analysis.packet(Instant::ZERO + Duration::from_ms(50), &Parsed { key, ..lone });
     Analysed {
         path: "a.pcap".into(),
         run: None,
         connections: analysis.finish(),
         datagrams: datagrams.finish(),
-        counts: read::Counts::default(),
+        counts: read::Counts { links: vec!["RAW".to_owned()], ..read::Counts::default() },
         pictures: None,
         glimpses: Some(glimpses),
         segments: None,
