@@ -180,17 +180,14 @@ fn count_of(direction: &Direction, cause: Cause) -> u64 {
     }
 }
 
-/// The directions with payload, the largest of too many in their order; and the number of the others.
+/// The directions with payload, the largest first, and of too many the largest; and the number of the others.
 fn rows(connections: &[Connection]) -> (Vec<Row<'_>>, usize) {
     let both = |(number, connection)| [(number, true, connection), (number, false, connection)];
     let has_payload = |(_, up, connection): &Row<'_>| size(of(connection, *up)) > 0;
     let mut rows: Vec<Row<'_>> = connections.iter().enumerate().flat_map(both).filter(has_payload).collect();
     let others = rows.len().saturating_sub(MOST_ROWS);
-    if others > 0 {
-        rows.sort_by_key(|(_, up, connection)| std::cmp::Reverse(size(of(connection, *up))));
-        rows.truncate(MOST_ROWS);
-        rows.sort_by_key(|(number, up, _)| (*number, !up));
-    }
+    rows.sort_by_key(|(_, up, connection)| std::cmp::Reverse(size(of(connection, *up))));
+    rows.truncate(MOST_ROWS);
     (rows, others)
 }
 
