@@ -376,12 +376,13 @@ impl State {
         let by_port = usize::from(addresses.source_port < addresses.destination_port);
         let (opener, side) = self.opener.map_or((Opener::Guessed, by_port), |side| (Opener::Seen, side));
         let closed = halves.iter().all(Half::fin_seen);
+        let has_closed = [0, 1].map(|side: usize| halves[side].fin_seen() && !self.reset);
         let [forward, backward] = &halves;
         let ways = [forward.to_receiver(backward), backward.to_receiver(forward)];
         let [forward, backward] = halves;
         let [near, far] = remotes.map(|remote| remote.map(|remote| remote.finish()));
-        let forward = forward.finish(from, [ways[1], ways[0]], near);
-        let backward = backward.finish(from, ways, far);
+        let forward = forward.finish(from, [ways[1], ways[0]], near, has_closed[1]);
+        let backward = backward.finish(from, ways, far, has_closed[0]);
         let (up, down) = if side == 0 { (forward, backward) } else { (backward, forward) };
         Connection {
             addresses: if side == 0 { addresses } else { addresses.reversed() },

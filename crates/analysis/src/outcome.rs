@@ -98,6 +98,24 @@ pub struct Direction {
 }
 
 impl Direction {
+    /// True if packets of this direction were captured. A capture of one direction may have the ACKs for it alone.
+    #[must_use]
+    pub const fn has_packets(&self) -> bool {
+        self.volume.packets > 0
+    }
+
+    /// True if packets that acknowledge this direction were captured. Results that need them are zero without.
+    #[must_use]
+    pub const fn has_acks(&self) -> bool {
+        self.acks.captured > 0
+    }
+
+    /// True if both were captured.
+    #[must_use]
+    pub const fn has_both(&self) -> bool {
+        self.has_packets() && self.has_acks()
+    }
+
     /// The round trip of the whole path, median and 95th percentile. Away from the sender it has two
     /// parts, whose medians are added. The 95th percentile is the larger of two sums: that of one part
     /// and the median of the other. `None` at an unknown position whose answers from the sender usually take longer

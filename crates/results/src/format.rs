@@ -105,6 +105,15 @@ pub fn grouped(count: u64) -> String {
     text
 }
 
+/// How often a window closed, and for how long in all: `2 times, 1.2 s`.
+pub fn closings(count: u64, closed_s: f64) -> String {
+    match count {
+        0 => "0".to_owned(),
+        1 => format!("once, {}", seconds(closed_s)),
+        _ => format!("{} times, {}", grouped(count), seconds(closed_s)),
+    }
+}
+
 /// `value` formatted, or a dash for `None`.
 pub fn or_dash<T>(value: Option<T>, format: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), format)

@@ -141,6 +141,9 @@ impl Half {
             self.measure(now, &newest, clean, packet, is_bare);
         }
         self.settle_doubt(now, ack, packet);
+        let is_single = ack - self.stream.una == 1;
+        self.stream.missed_end =
+            (ack > self.stream.next).then_some(if is_single { self.times.delivered } else { Some(now) });
         if ack > self.stream.next {
             self.out.volume.bytes_unseen += (ack - self.stream.next).unsigned_abs();
             self.stream.next = ack;

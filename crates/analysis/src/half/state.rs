@@ -72,6 +72,9 @@ pub(super) struct Stream {
     pub(super) una: i64,
     /// Offset of the FIN.
     pub(super) fin: Option<i64>,
+    /// After an acknowledgement of octets above all that were captured: the last acknowledgement of payload, if the
+    /// last of these is the FIN.
+    pub(super) missed_end: Option<Option<Instant>>,
     /// The handshake of the side that opens the connection.
     pub(super) opening: Opening,
 }

@@ -81,8 +81,9 @@ pub(super) struct Group {
     pub(super) jain_index: Option<f64>,
     pub(super) jain_index_without_timers: Option<f64>,
     pub(super) coefficient_of_variation: Option<f64>,
-    pub(super) timeouts: u64,
-    pub(super) fast_retransmits: u64,
+    /// `null` where a connection lacks its ACKs: what needs them is, too.
+    pub(super) timeouts: Option<u64>,
+    pub(super) fast_retransmits: Option<u64>,
     pub(super) correlation_with_timeouts: Option<f64>,
     pub(super) bps_per_timeout: Option<f64>,
     pub(super) correlation_with_inverse_rtt: Option<f64>,
@@ -182,18 +183,21 @@ fn several(connections: &[Connection]) -> u64 {
 
 /// By group and direction, in the order of their names; without groups by direction only.
 fn groups(rows: &[Row]) -> Vec<Group> {
-    let mut shares: BTreeMap<(Option<&String>, &'static str), Vec<Share>> = BTreeMap::new();
+    let mut members: BTreeMap<(Option<&String>, &'static str), Vec<&Row>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.counts) {
-        shares.entry((row.group.as_ref(), row.direction)).or_default().push(row.share());
+        members.entry((row.group.as_ref(), row.direction)).or_default().push(row);
     }
-    shares
-        .into_iter()
-        .map(|((group, direction), shares)| Group::new(group.cloned(), direction, fairness(&shares)))
-        .collect()
+    let group = |((group, direction), rows): ((Option<&String>, _), Vec<&Row>)| {
+        let shares: Vec<Share> = rows.iter().map(|row| row.share()).collect();
+        let is_known = rows.iter().all(|row| row.repeats.timeouts.is_some());
+        Group::new(group.cloned(), direction, fairness(&shares), is_known)
+    };
+    members.into_iter().map(group).collect()
 }
 
 impl Group {
-    fn new(group: Option<String>, direction: &'static str, fairness: Fairness) -> Self {
+    /// `is_known` is true if the causes of retransmissions are, and the limits of senders.
+    fn new(group: Option<String>, direction: &'static str, fairness: Fairness, is_known: bool) -> Self {
         Self {
             group,
             direction,
@@ -201,14 +205,14 @@ impl Group {
             connections_compared: fairness.compared,
             goodput_bps: fairness.goodput_bps,
             jain_index: fairness.jain_index,
-            jain_index_without_timers: fairness.jain_index_without_timers,
+            jain_index_without_timers: fairness.jain_index_without_timers.filter(|_| is_known),
             coefficient_of_variation: fairness.coefficient_of_variation,
-            timeouts: fairness.timeouts,
-            fast_retransmits: fairness.fast_retransmits,
-            correlation_with_timeouts: fairness.correlation_with_timeouts,
-            bps_per_timeout: fairness.bps_per_timeout,
+            timeouts: is_known.then_some(fairness.timeouts),
+            fast_retransmits: is_known.then_some(fairness.fast_retransmits),
+            correlation_with_timeouts: fairness.correlation_with_timeouts.filter(|_| is_known),
+            bps_per_timeout: fairness.bps_per_timeout.filter(|_| is_known),
             correlation_with_inverse_rtt: fairness.correlation_with_inverse_rtt,
-            explanation: fairness.explanation,
+            explanation: if is_known { fairness.explanation } else { String::new() },
         }
     }
 }

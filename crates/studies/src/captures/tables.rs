@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use lastmile_analysis::Limit;
-use lastmile_results::format::{bytes, grouped, number, or_dash, percent, rate, seconds};
+use lastmile_results::format::{bytes, closings, grouped, number, or_dash, percent, rate, seconds, to_f64};
 use lastmile_text::escape;
 use lastmile_text::table::{Kind, Table, wrap};
 
@@ -62,8 +62,8 @@ pub(super) fn warnings(document: &Document) -> Vec<String> {
         let count = document.incidents.packets_seen_at_other_interfaces;
         warn(format!("{count} packets were seen before at another interface of the capture and are left out"));
     }
-    let missed: u64 =
-        document.connections.iter().filter(|row| row.volume.bytes_new > 0).map(|row| row.volume.bytes_unseen).sum();
+    let rows = document.connections.iter();
+    let missed: u64 = rows.filter(|row| row.volume.bytes_new > 0).filter_map(|row| row.volume.bytes_unseen).sum();
     if missed > 0 {
         warn(format!(
             "the capture missed packets: {} bytes of theirs were acknowledged, and losses before the capture may be \
@@ -193,7 +193,9 @@ fn stands(stands: &CapturePosition) -> String {
 
 fn connections(all: &[Row], most: usize, width: u16) -> String {
     use Kind::{Name, Number, Text};
-    let mut table = Table::new([
+    let are_closed = all.iter().any(|row| row.acks.zero_windows.is_some_and(|closings| closings > 0));
+    let are_reset = all.iter().any(|row| row.life.reset);
+    let mut columns = vec![
         ("#", Name),
         ("", Name),
         ("from", Text),
@@ -208,16 +210,20 @@ fn connections(all: &[Row], most: usize, width: u16) -> String {
         ("fast", Number),
         ("spurious", Number),
         ("stall", Number),
-        ("limited by", Text),
-    ]);
+    ];
+    columns.extend(are_closed.then_some(("window closed", Number)));
+    columns.extend(are_reset.then_some(("reset", Text)));
+    columns.push(("limited by", Text));
+    let mut table = Table::new(columns);
     let mut rows: Vec<&Row> = all.iter().collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.volume.bytes_acknowledged.max(row.volume.bytes_new)));
+    rows.sort_by_key(|row| std::cmp::Reverse(row.volume.bytes_acknowledged.unwrap_or(0).max(row.volume.bytes_new)));
     let shown = if most == 0 { rows.len() } else { rows.len().min(most) };
     let hidden = rows.len() - shown;
     rows.truncate(shown);
     rows.sort_by_key(|row| (row.connection, row.direction == "down"));
     for row in rows {
-        table.row([
+        let closed = row.acks.zero_windows.zip(row.acks.zero_window_s);
+        let mut cells = vec![
             row.connection.to_string(),
             row.direction.to_owned(),
             row.ends.from.clone(),
@@ -227,13 +233,16 @@ fn connections(all: &[Row], most: usize, width: u16) -> String {
             rate(row.volume.goodput_bps),
             or_dash(row.delays.round_trip_median_s, seconds),
             or_dash(row.delays.round_trip_p95_s, seconds),
-            grouped(row.repeats.retransmissions),
-            grouped(row.repeats.timeouts),
-            grouped(row.repeats.fast_retransmits),
-            grouped(row.repeats.spurious),
-            seconds(row.acks.longest_stall_s),
-            row.limits.limit.clone(),
-        ]);
+            or_dash(row.repeats.retransmissions, grouped),
+            or_dash(row.repeats.timeouts, grouped),
+            or_dash(row.repeats.fast_retransmits, grouped),
+            or_dash(row.repeats.spurious, grouped),
+            or_dash(row.acks.longest_stall_s, seconds),
+        ];
+        cells.extend(are_closed.then(|| or_dash(closed, |(count, closed_s)| closings(count, closed_s))));
+        cells.extend(are_reset.then(|| if row.life.reset { "RST" } else { "" }.to_owned()));
+        cells.push(row.limits.limit.clone());
+        table.row(cells);
     }
     let mut text = table.render_within(width);
     if hidden > 0 {
@@ -266,9 +275,9 @@ fn groups(text: &mut String, document: &Document, width: u16) {
     };
     let two = |value: f64| format!("{value:.3}");
     for group in &document.groups {
-        #[expect(clippy::cast_precision_loss, reason = "for printing")]
-        let share = |all: u64| group.timeouts as f64 / all as f64;
-        let all = group.timeouts + group.fast_retransmits;
+        let repairs = group.timeouts.zip(group.fast_retransmits);
+        let by_timeout = repairs.filter(|(timeouts, fast)| timeouts + fast > 0);
+        let share = |(timeouts, fast): (u64, u64)| to_f64(timeouts) / to_f64(timeouts + fast);
         table.row([
             name(group),
             group.connections.to_string(),
@@ -276,9 +285,9 @@ fn groups(text: &mut String, document: &Document, width: u16) {
             or_dash(group.jain_index, two),
             or_dash(group.jain_index_without_timers, two),
             or_dash(group.coefficient_of_variation, two),
-            grouped(group.timeouts),
-            grouped(group.fast_retransmits),
-            or_dash((all > 0).then_some(all), |all| percent(share(all))),
+            or_dash(group.timeouts, grouped),
+            or_dash(group.fast_retransmits, grouped),
+            or_dash(by_timeout, |repairs| percent(share(repairs))),
             or_dash(group.correlation_with_timeouts, |value| format!("{value:+.2}")),
         ]);
     }
@@ -323,7 +332,7 @@ pub(super) fn one(analysed: &Analysed, document: &Document, wanted: usize, width
                 table.row([name.clone(), value.trim_matches('"').to_owned()]);
             }
         }
-        for limit in Limit::ALL {
+        for limit in Limit::ALL.into_iter().filter(|_| direction.limits.basis.is_some()) {
             table.row([format!("time limited by {}", limit.name()), percent(direction.limits.shares.share(limit))]);
         }
         text.push_str(&table.render_within(width));
@@ -355,7 +364,7 @@ mod tests {
             let key = FlowKey { addresses: if up { forward } else { forward.reversed() }, protocol: 6 };
             analysis.packet(Instant::ZERO + Duration::from_ms(ms), &Parsed { meta, key, transport_offset: 20 });
         };
-        let ack = Meta { flags: TcpFlags::ACK, header_len: 40, ip_len: 40, ..Meta::default() };
+        let ack = Meta { flags: TcpFlags::ACK, window: 9_000, header_len: 40, ip_len: 40, ..Meta::default() };
         for number in 0..3 {
             packet(150 * u64::from(number), true, Meta { seq: SeqNumber::new(1_000 * number), ip_len: 1_040, ..ack });
         }
@@ -375,6 +384,31 @@ mod tests {
             let parts = text.lines().filter(|line| line.starts_with(" #")).count();
             assert!(parts > 1 && text.matches(" 1   down ").count() == parts, "{text}");
         }
+    }
+
+    /// Columns for closed windows and resets stand where some direction has them. What needs ACKs is absent without.
+    #[test]
+    fn closed_windows_resets_and_missing_acks_are_shown() {
+        let mut connection = captured(true);
+        let cells = |connection: &Connection| {
+            let text = connections(&[Row::new(1, connection, "up", &connection.up)], 0, 400);
+            let rows: Vec<Vec<String>> = text
+                .lines()
+                .map(|line| {
+                    line.split("   ").map(str::trim).map(str::to_owned).filter(|cell| !cell.is_empty()).collect()
+                })
+                .collect();
+            (rows[0].join("|"), rows[rows.len() - 1].join("|"))
+        };
+        let (head, _) = cells(&connection);
+        assert!(!head.contains("window closed") && !head.contains("reset"), "{head}");
+        connection.reset = true;
+        connection.up.window.closings = 2;
+        connection.up.window.closed = Duration::from_ms(1_500);
+        let (head, row) = cells(&connection);
+        assert!(head.ends_with("stall|window closed|reset|limited by") && row.contains("2 times, 1.5 s|RST"), "{row}");
+        let (_, row) = cells(&captured(false));
+        assert!(row.ends_with("3 kB|80 kbit/s|–|–|0|–|–|–|–|does not show from here"), "{row}");
     }
 
     /// Captures of Ethernet without packets, and with three of ARP; a folder of results has no link type.
