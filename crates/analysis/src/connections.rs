@@ -116,6 +116,8 @@ struct State {
     syn_ack: Option<Offer>,
     first_syn: Option<Instant>,
     took: Option<Duration>,
+    /// The time of the packet that completed the handshake.
+    completed: Option<Instant>,
     /// The time in which each half's sender answered in the handshake.
     opened: [Option<Duration>; 2],
 }
@@ -229,6 +231,7 @@ impl State {
             syn_ack: None,
             first_syn: None,
             took: None,
+            completed: None,
             opened: [None; 2],
         }
     }
@@ -273,6 +276,10 @@ impl State {
         let [forward, backward] = &mut self.halves;
         let (own, other) = if side == 0 { (forward, backward) } else { (backward, forward) };
         other.on_ack(now, packet);
+        // Who accepts a connection sends no data before the handshake is complete.
+        let accepted = self.completed.filter(|_| self.opener == Some(1 - side) && packet.payload_len() > 0);
+        let answers = [own.sender.plain_answer, other.fastest_round_trip(), accepted.map(|at| now.since(at))];
+        own.sender.plain_answer = answers.into_iter().flatten().min();
         own.on_packet(now, packet, opened);
     }
 
@@ -344,6 +351,7 @@ impl State {
             (false, true) if self.took.is_none() && self.opener == Some(side) => {
                 if let Some(answer) = self.syn_ack {
                     self.opened[side] = Some(now.since(answer.at));
+                    self.completed = Some(now);
                     self.took = Some(now.since(self.first_syn.unwrap_or(answer.at)));
                 }
             }

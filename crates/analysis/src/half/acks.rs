@@ -2,7 +2,7 @@
 //! receiver's window.
 
 use lastmile_packet::{Meta, SackBlock, SeqNumber, TcpFlags};
-use lastmile_units::Instant;
+use lastmile_units::{Duration, Instant};
 
 use super::Half;
 use super::state::{AckFact, DUP_THRESH, Delivered, Known, Phase};
@@ -45,6 +45,7 @@ impl Half {
         let mut covered = self.on_sack(now, base, ack, packet);
         if ack > self.stream.una {
             covered.advanced = true;
+            self.window.was_closed = Duration::ZERO;
             covered.original |= self.advance(now, ack, packet, is_bare);
         } else if ack == self.stream.una && self.stream.next > self.stream.una && is_bare {
             let same_window = self.window.raw == Some(packet.window);
@@ -282,6 +283,7 @@ impl Half {
             (1.., Some(since)) => {
                 self.window.closed_since = None;
                 self.out.window.closed += now.since(since);
+                self.window.was_closed += now.since(self.times.advanced.map_or(since, |at| at.max(since)));
             }
             _ => {}
         }

@@ -111,6 +111,9 @@ pub(crate) struct SenderSide {
     pub(super) account: AtSender,
     /// True for a sender far from the capture, as it saw the direction.
     pub(crate) is_far: bool,
+    /// The fastest answer of the sender that needs no timestamps, from the handshake on: to its completion with data, or
+    /// to data of the other side with an acknowledgement.
+    pub(crate) plain_answer: Option<Duration>,
     /// The sender's response time for the current packet, if it is the first echo of a timestamp.
     pub(crate) answer: Option<Duration>,
 }
@@ -303,6 +306,8 @@ pub(crate) struct ReceiveWindow {
     pub(super) bytes: Option<i64>,
     /// The time since which it is closed.
     pub(super) closed_since: Option<Instant>,
+    /// For how long it was closed since the last new acknowledgement, until it opened.
+    pub(super) was_closed: Duration,
     /// Where it limited the sender.
     pub(super) limiting: LimitingWindow,
 }
