@@ -73,8 +73,8 @@ pub use connections::{Analysis, Sighting};
 pub use ecn::{Codepoints, EcnFeedback};
 pub use limit::{Limit, Shares};
 pub use outcome::{
-    Acks, Connection, Delays, Direction, Events, Handshake, Limits, MOST_PAUSES, Opener, Pause, Position, Repeats,
-    RoundTrips, Volume, Window,
+    Acks, Connection, Delays, Direction, Events, Handshake, LEAST_ANSWERS, Limits, MOST_PAUSES, Opener, Pause,
+    Position, Repeats, RoundTrips, Volume, Window,
 };
 pub use outstanding::MOST_OUTSTANDING;
 pub use sender::Basis;

@@ -114,6 +114,11 @@ pub fn closings(count: u64, closed_s: f64) -> String {
     }
 }
 
+/// A time that is an estimate or a measurement: `≈414 ms`.
+pub fn estimated(s: f64, is_estimate: bool) -> String {
+    format!("{}{}", if is_estimate { "≈" } else { "" }, seconds(s))
+}
+
 /// `value` formatted, or a dash for `None`.
 pub fn or_dash<T>(value: Option<T>, format: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), format)

@@ -12,7 +12,7 @@ use maud::{Markup, PreEscaped, html};
 
 use super::picture::Picture;
 use super::{MOST_DRAWN, Pictures, curves, plot};
-use crate::format::{bytes, closings, grouped, or_dash, percent, rate, seconds};
+use crate::format::{bytes, closings, estimated, grouped, or_dash, percent, rate, seconds};
 use crate::report::document::styled;
 use crate::report::footer::Footer;
 use crate::report::gallery::Gallery;
@@ -259,7 +259,7 @@ fn row((number, up, connection): Row<'_>, is_drawn: bool, columns: &Columns) -> 
             td { (bytes(direction.volume.bytes_of_goodput)) }
             td { (rate(direction.goodput_bps)) }
             td { (time(median)) }
-            td { (time(p95)) }
+            td { (or_dash(p95, |p95| estimated(p95.as_secs_f64(), direction.is_sum()))) }
             @for cause in &columns.causes {
                 td { (or_dash(explained(count_of(direction, *cause), *cause == Cause::Unknown), grouped)) }
             }

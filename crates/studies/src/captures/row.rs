@@ -198,10 +198,13 @@ pub(super) struct Delays {
     pub(super) rtt_median_s: Option<f64>,
     rtt_p95_s: Option<f64>,
     pub(super) turnaround_s: Option<f64>,
+    turnaround_samples: u64,
     turnaround_median_s: Option<f64>,
     turnaround_p95_s: Option<f64>,
     pub(super) round_trip_median_s: Option<f64>,
     pub(super) round_trip_p95_s: Option<f64>,
+    /// True if these two are sums of the parts above, away from the sender.
+    pub(super) round_trip_is_sum: bool,
 }
 
 impl Delays {
@@ -214,10 +217,12 @@ impl Delays {
             rtt_median_s: seconds(delays.round_trips.median),
             rtt_p95_s: seconds(delays.round_trips.p95),
             turnaround_s: seconds(delays.turnaround),
+            turnaround_samples: delays.answers.count,
             turnaround_median_s: seconds(delays.answers.median),
             turnaround_p95_s: seconds(delays.answers.p95),
             round_trip_median_s: seconds(median),
             round_trip_p95_s: seconds(p95),
+            round_trip_is_sum: direction.is_sum(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use lastmile_analysis::Limit;
-use lastmile_results::format::{bytes, closings, grouped, number, or_dash, percent, rate, seconds, to_f64};
+use lastmile_results::format::{bytes, closings, estimated, grouped, number, or_dash, percent, rate, seconds, to_f64};
 use lastmile_text::escape;
 use lastmile_text::table::{Kind, Table, wrap};
 
@@ -232,7 +232,7 @@ fn connections(all: &[Row], most: usize, width: u16) -> String {
             bytes(row.volume.bytes_of_goodput),
             rate(row.volume.goodput_bps),
             or_dash(row.delays.round_trip_median_s, seconds),
-            or_dash(row.delays.round_trip_p95_s, seconds),
+            or_dash(row.delays.round_trip_p95_s, |p95_s| estimated(p95_s, row.delays.round_trip_is_sum)),
             or_dash(row.repeats.retransmissions, grouped),
             or_dash(row.repeats.timeouts, grouped),
             or_dash(row.repeats.fast_retransmits, grouped),
