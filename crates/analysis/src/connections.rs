@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use lastmile_packet::{FlowKey, HashKey, Meta, Parsed, Protocol, SynOptions, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
+use crate::clock_steps::{ClockStep, ClockSteps, Stamps};
 use crate::ecn::EcnFeedback;
 use crate::half::Half;
 use crate::outcome::{Connection, Handshake, Opener};
@@ -41,6 +42,7 @@ pub struct Analysis {
     other_packets: u64,
     packets_back_in_time: u64,
     packets_seen_before: u64,
+    clock_steps: ClockSteps,
 }
 
 /// A direction of a connection: its key, the index of the connection and the side.
@@ -107,6 +109,7 @@ struct State {
     remotes: [Option<Box<Remote>>; 2],
     /// The interface that counts for each half.
     sightings: [Option<Sighting>; 2],
+    stamps: [Stamps; 2],
     /// Index of the opener's half.
     opener: Option<usize>,
     from: Instant,
@@ -169,6 +172,9 @@ impl Analysis {
             return None;
         }
         connection.packet(self.now, side, &packet.meta);
+        if let Some(step) = connection.clock_step(self.now, side, &packet.meta) {
+            self.clock_steps.note(step);
+        }
         Some((place, side))
     }
 
@@ -209,6 +215,12 @@ impl Analysis {
         self.packets_seen_before
     }
 
+    /// Steps forward of the capture's clock, where the timestamps of connections show them.
+    #[must_use]
+    pub fn clock_steps(&self) -> &[ClockStep] {
+        self.clock_steps.all()
+    }
+
     /// The connections, in the order of their first packets.
     #[must_use]
     pub fn finish(self) -> Vec<Connection> {
@@ -223,6 +235,7 @@ impl State {
             halves: [Half::default(), Half::default()],
             remotes: [None, None],
             sightings: [None; 2],
+            stamps: [Stamps::default(); 2],
             opener: None,
             from: now,
             to: now,
@@ -281,6 +294,15 @@ impl State {
         let answers = [own.sender.plain_answer, other.fastest_round_trip(), accepted.map(|at| now.since(at))];
         own.sender.plain_answer = answers.into_iter().flatten().min();
         own.on_packet(now, packet, opened);
+    }
+
+    /// The step of the capture's clock that a packet with a timestamp shows.
+    fn clock_step(&mut self, now: Instant, side: usize, packet: &Meta) -> Option<ClockStep> {
+        let (value, _) = packet.options().timestamps()?;
+        let [forward, backward] = &mut self.stamps;
+        let (own, other) = if side == 0 { (forward, backward) } else { (backward, forward) };
+        own.note(now, value);
+        own.step(other)
     }
 
     /// Follows senders that are far from the capture.

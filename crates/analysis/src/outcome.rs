@@ -127,8 +127,9 @@ impl Direction {
 
     /// The round trip of the whole path, median and 95th percentile. Away from the sender it has two
     /// parts, whose medians are added. The 95th percentile is the larger of two sums: that of one part
-    /// and the median of the other. `None` for fewer than [`LEAST_ANSWERS`] of its sender there, and at an unknown position whose answers from the sender usually take longer
-    /// than the rest: these are of a queue between them, or of a sender that waits.
+    /// and the median of the other. `None` for fewer than [`LEAST_ANSWERS`] of its sender there, and at an unknown
+    /// position whose answers from the sender usually take longer than the rest: these are of a queue between them,
+    /// or of a sender that waits.
     #[must_use]
     pub fn whole_round_trip(&self) -> (Option<Duration>, Option<Duration>) {
         let (own, other) = (self.delays.round_trips, self.delays.answers);

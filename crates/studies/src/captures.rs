@@ -194,7 +194,7 @@ fn side<'a>(document: &'a Document, read: &'a Analysed) -> Side<'a> {
         connections: &read.connections,
         broken: document.broken.as_deref(),
         warnings: tables::warnings(document),
-        clock_steps_back: document.incidents.clock_steps_back,
+        clock_steps_back: document.incidents.clock.clock_steps_back,
         duration_s: document.duration_s,
     }
 }

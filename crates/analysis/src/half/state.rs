@@ -111,8 +111,8 @@ pub(crate) struct SenderSide {
     pub(super) account: AtSender,
     /// True for a sender far from the capture, as it saw the direction.
     pub(crate) is_far: bool,
-    /// The fastest answer of the sender that needs no timestamps, from the handshake on: to its completion with data, or
-    /// to data of the other side with an acknowledgement.
+    /// The fastest answer of the sender that needs no timestamps, from the handshake on: data after its completion, or
+    /// an acknowledgement of data of the other side.
     pub(crate) plain_answer: Option<Duration>,
     /// The sender's response time for the current packet, if it is the first echo of a timestamp.
     pub(crate) answer: Option<Duration>,

@@ -10,7 +10,7 @@ use super::both_ends::BothEnds;
 use super::connection::Row;
 use super::flows::{self, FlowRow};
 use super::group::GroupBy;
-use super::read::Analysed;
+use super::read::{Analysed, SetClock};
 use super::run::RunCounters;
 use super::without_data::{self, WithoutData};
 
@@ -56,6 +56,18 @@ pub(super) struct Incidents {
     /// Packets of several segments, before segmentation by a device (TSO, GSO) or merged by a receiver (GRO, LRO).
     pub(super) packets_of_several_segments: u64,
     pub(super) packets_back_in_time: u64,
+    #[serde(flatten)]
+    pub(super) clock: ClockSteps,
+    /// Why packets of an interface are left out.
+    pub(super) interfaces_left_out: Option<String>,
+    pub(super) packets_seen_at_other_interfaces: u64,
+    /// Second copies of packets, as a mirror port makes them, which are left out.
+    pub(super) packets_copied_by_mirror: u64,
+}
+
+/// Steps of the capture's clock.
+#[derive(Serialize)]
+pub(super) struct ClockSteps {
     /// How often the clock was set back by more than a second, and the largest step. Later times go on
     /// from there.
     pub(super) clock_steps_back: u64,
@@ -63,9 +75,9 @@ pub(super) struct Incidents {
     /// How often the clock was set forward by more than 50 days, and the largest step.
     pub(super) clock_steps_forward: u64,
     pub(super) largest_clock_step_forward_s: f64,
-    /// Why packets of an interface are left out.
-    pub(super) interfaces_left_out: Option<String>,
-    pub(super) packets_seen_at_other_interfaces: u64,
+    /// How often timestamps show that the clock was set forward by less, and the largest step. Times have these steps.
+    pub(super) clock_steps_by_timestamps: u64,
+    pub(super) largest_clock_step_by_timestamps_s: f64,
 }
 
 /// Fairness among the connections of one direction and group.
@@ -143,11 +155,11 @@ impl Document {
         let first = counts.first_unreadable.as_ref();
         Self {
             file: analysed.path.display().to_string(),
-            complete: counts.broken.is_none(),
-            broken: counts.broken.clone(),
+            complete: counts.extent.broken.is_none(),
+            broken: counts.extent.broken.clone(),
             packets: counts.packets,
-            bytes_read: counts.bytes,
-            link_types: counts.links.clone(),
+            bytes_read: counts.extent.bytes,
+            link_types: counts.extent.links.clone(),
             duration_s: counts.duration_s,
             stands: CapturePosition::new(&connections),
             incidents: Incidents {
@@ -159,12 +171,10 @@ impl Document {
                 packets_fragmented: counts.fragments,
                 packets_of_several_segments: several(&analysed.connections),
                 packets_back_in_time: counts.back_in_time,
-                clock_steps_back: counts.clock_back.count,
-                largest_clock_step_s: counts.clock_back.largest_s,
-                clock_steps_forward: counts.clock_forward.count,
-                largest_clock_step_forward_s: counts.clock_forward.largest_s,
-                interfaces_left_out: counts.skipped.clone(),
+                clock: ClockSteps::new(counts.clock),
+                interfaces_left_out: counts.extent.skipped.clone(),
                 packets_seen_at_other_interfaces: counts.seen_before,
+                packets_copied_by_mirror: counts.mirrored,
             },
             connections_without_data: without_data::all(&analysed.connections),
             datagram_flows: flows::rows(&analysed.datagrams),
@@ -172,6 +182,19 @@ impl Document {
             groups: groups(&connections),
             run: analysed.run.as_ref().map(|summary| RunCounters::new(summary, &connections)),
             connections,
+        }
+    }
+}
+
+impl ClockSteps {
+    fn new(clock: SetClock) -> Self {
+        Self {
+            clock_steps_back: clock.back.count,
+            largest_clock_step_s: clock.back.largest_s,
+            clock_steps_forward: clock.forward.count,
+            largest_clock_step_forward_s: clock.forward.largest_s,
+            clock_steps_by_timestamps: clock.by_timestamps.count,
+            largest_clock_step_by_timestamps_s: clock.by_timestamps.largest_s,
         }
     }
 }

@@ -62,6 +62,16 @@ pub(super) fn warnings(document: &Document) -> Vec<String> {
         let count = document.incidents.packets_seen_at_other_interfaces;
         warn(format!("{count} packets were seen before at another interface of the capture and are left out"));
     }
+    if document.incidents.packets_copied_by_mirror > 0 {
+        let count = document.incidents.packets_copied_by_mirror;
+        warn(format!(
+            "{} of {} packets ({}) are second copies, as a mirror port makes them that shows packets where they enter \
+             and where they depart; they are left out",
+            grouped(count),
+            grouped(packets),
+            percent(to_f64(count) / to_f64(packets))
+        ));
+    }
     let rows = document.connections.iter();
     let missed: u64 = rows.filter(|row| row.volume.bytes_new > 0).filter_map(|row| row.volume.bytes_unseen).sum();
     if missed > 0 {
@@ -76,8 +86,8 @@ pub(super) fn warnings(document: &Document) -> Vec<String> {
     }
     let incidents = &document.incidents;
     for (way, count, largest_s) in [
-        ("back", incidents.clock_steps_back, incidents.largest_clock_step_s),
-        ("forward", incidents.clock_steps_forward, incidents.largest_clock_step_forward_s),
+        ("back", incidents.clock.clock_steps_back, incidents.clock.largest_clock_step_s),
+        ("forward", incidents.clock.clock_steps_forward, incidents.clock.largest_clock_step_forward_s),
     ] {
         if count > 0 {
             warn(format!(
@@ -87,14 +97,22 @@ pub(super) fn warnings(document: &Document) -> Vec<String> {
             ));
         }
     }
+    if incidents.clock.clock_steps_by_timestamps > 0 {
+        warn(format!(
+            "the clock of the capture was set forward {} times, by up to {}, by the timestamps of both ends of \
+             connections, which go on steadily: pauses there are none, and rates and shares of time are wrong",
+            incidents.clock.clock_steps_by_timestamps,
+            seconds(incidents.clock.largest_clock_step_by_timestamps_s)
+        ));
+    }
     all
 }
 
 /// The first lines about a capture.
 pub(super) fn summary(document: &Document) -> String {
     let incidents = &document.incidents;
-    let tcp =
-        document.packets - incidents.packets_without_ip - incidents.packets_not_tcp - incidents.packets_unreadable;
+    let others = incidents.packets_without_ip + incidents.packets_not_tcp + incidents.packets_unreadable;
+    let tcp = document.packets - others - incidents.packets_copied_by_mirror;
     let connections = document.connections.iter().map(|row| row.connection).collect::<BTreeSet<_>>().len();
     let plural = if connections == 1 { "" } else { "s" };
     let of_links = || format!("link type {}", escape::line(&document.link_types.join(", ")));
@@ -307,7 +325,7 @@ pub(super) fn one(analysed: &Analysed, document: &Document, wanted: usize, width
     let mut text = String::new();
     if let Some(without) = document.connections_without_data.iter().find(|one| one.connection == wanted) {
         let [up, down] = [&connection.up, &connection.down].map(|direction| direction.volume.packets);
-        let _ = writeln!(text, "no data, {}: {up} packets up and {down} down", without.words());
+        let _ = writeln!(text, "no data: {}, {up} packets up and {down} down", without.words());
     }
     // A SYN waits for a timer whatever its direction carries.
     for (name, direction) in [("up", &connection.up), ("down", &connection.down)] {
@@ -354,6 +372,7 @@ mod tests {
     use super::*;
     use lastmile_analysis::{Analysis, Connection};
     use lastmile_packet::{FlowAddresses, FlowId, FlowKey, Meta, Parsed, SeqNumber, TcpFlags};
+    use lastmile_scenario::capture::Extent;
     use lastmile_units::{Duration, Instant};
 
     /// Three segments of 1000 bytes in 300 ms, with an ACK of the first two or without.
@@ -416,7 +435,8 @@ mod tests {
     fn a_capture_without_ip_says_so() {
         let text = |packets, foreign, links: &[&str]| {
             let links = links.iter().map(|link| (*link).to_owned()).collect();
-            let counts = Counts { packets, foreign, links, ..Counts::default() };
+            let extent = Extent { links, ..Extent::default() };
+            let counts = Counts { packets, foreign, extent, ..Counts::default() };
             all(&Document::new(&Analysed { counts, ..Analysed::default() }, None), 0, 80)
         };
         assert_eq!(text(0, 0, &["ETHERNET"]), "No packets; link type ETHERNET\n\n");

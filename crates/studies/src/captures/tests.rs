@@ -4,6 +4,7 @@ use lastmile_analysis::datagrams::DatagramAnalysis;
 use lastmile_analysis::joined::Fingerprints;
 use lastmile_analysis::{Analysis, Sighting};
 use lastmile_packet::{FlowAddresses, FlowId, FlowKey, Meta, Parsed, Protocol, SeqNumber, TcpFlags};
+use lastmile_scenario::capture::Extent;
 use lastmile_units::{Duration, Instant};
 use serde_json::Value;
 
@@ -54,7 +55,10 @@ fn analysed() -> Analysed {
         run: None,
         connections: analysis.finish(),
         datagrams: datagrams.finish(),
-        counts: read::Counts { links: vec!["RAW".to_owned()], ..read::Counts::default() },
+        counts: read::Counts {
+            extent: Extent { links: vec!["RAW".to_owned()], ..Extent::default() },
+            ..read::Counts::default()
+        },
         pictures: None,
         glimpses: Some(glimpses),
         segments: None,
