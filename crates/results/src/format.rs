@@ -109,7 +109,7 @@ pub fn grouped(count: u64) -> String {
 pub fn closings(count: u64, closed_s: f64) -> String {
     match count {
         0 => "0".to_owned(),
-        1 => format!("once, {}", seconds(closed_s)),
+        1 => format!("1 time, {}", seconds(closed_s)),
         _ => format!("{} times, {}", grouped(count), seconds(closed_s)),
     }
 }
