@@ -160,7 +160,7 @@ impl AtSender {
     pub(crate) fn finish(&self, advanced: Option<Instant>, turnaround: Option<Duration>) -> Option<(Shares, Basis)> {
         let mut shares = self.shares;
         if let (Some(since), Some(limit), Some(advanced)) = (self.since, self.limit, advanced)
-            && advanced > since
+            && advanced >= since
         {
             shares.add(limit, advanced.since(since) + turnaround.unwrap_or_default());
         }

@@ -128,7 +128,8 @@ impl Half {
         if !self.out.has_both() {
             return None;
         }
-        let there = self.sender.account.finish(self.times.advanced, self.sender.turnaround.least());
+        let turnaround = self.sender.turnaround.least().or(self.sender.plain_answer);
+        let there = self.sender.account.finish(self.times.advanced, turnaround);
         self.out.limits.shares.add(Limit::Handshake, opening);
         let (shares, basis) = match (vantage, there) {
             (Vantage::Sender, _) => (self.out.limits.shares, Basis::Packets),

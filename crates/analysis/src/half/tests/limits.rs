@@ -232,6 +232,8 @@ fn a_slow_handshake_is_no_measure_of_later_answers() {
         let limits = talk.end().down.limits;
         let spans = [Limit::Handshake, Limit::Application].map(|limit| limits.shares.of(limit).as_ms());
         assert_eq!((limits.basis, spans), (Some(Basis::RoundTrip), [60, application]), "{limits:?}");
+        // Two spans between the segments, and one to the answer of the last.
+        assert_eq!(limits.shares.total().as_ms(), 60 + application + 3 * 60, "{limits:?}");
     }
 }
 
