@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use lastmile_packet::{FlowKey, HashKey, Meta, Parsed, Protocol, SynOptions, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
+use crate::clock_steps::{ClockStep, ClockSteps, Stamps};
 use crate::ecn::EcnFeedback;
 use crate::half::Half;
 use crate::outcome::{Connection, Handshake, Opener};
@@ -41,6 +42,7 @@ pub struct Analysis {
     other_packets: u64,
     packets_back_in_time: u64,
     packets_seen_before: u64,
+    clock_steps: ClockSteps,
 }
 
 /// A direction of a connection: its key, the index of the connection and the side.
@@ -107,6 +109,7 @@ struct State {
     remotes: [Option<Box<Remote>>; 2],
     /// The interface that counts for each half.
     sightings: [Option<Sighting>; 2],
+    stamps: [Stamps; 2],
     /// Index of the opener's half.
     opener: Option<usize>,
     from: Instant,
@@ -116,6 +119,8 @@ struct State {
     syn_ack: Option<Offer>,
     first_syn: Option<Instant>,
     took: Option<Duration>,
+    /// The time of the packet that completed the handshake.
+    completed: Option<Instant>,
     /// The time in which each half's sender answered in the handshake.
     opened: [Option<Duration>; 2],
 }
@@ -167,6 +172,9 @@ impl Analysis {
             return None;
         }
         connection.packet(self.now, side, &packet.meta);
+        if let Some(step) = connection.clock_step(self.now, side, &packet.meta) {
+            self.clock_steps.note(step);
+        }
         Some((place, side))
     }
 
@@ -207,6 +215,12 @@ impl Analysis {
         self.packets_seen_before
     }
 
+    /// Steps forward of the capture's clock, where the timestamps of connections show them.
+    #[must_use]
+    pub fn clock_steps(&self) -> &[ClockStep] {
+        self.clock_steps.all()
+    }
+
     /// The connections, in the order of their first packets.
     #[must_use]
     pub fn finish(self) -> Vec<Connection> {
@@ -221,6 +235,7 @@ impl State {
             halves: [Half::default(), Half::default()],
             remotes: [None, None],
             sightings: [None; 2],
+            stamps: [Stamps::default(); 2],
             opener: None,
             from: now,
             to: now,
@@ -229,6 +244,7 @@ impl State {
             syn_ack: None,
             first_syn: None,
             took: None,
+            completed: None,
             opened: [None; 2],
         }
     }
@@ -273,7 +289,20 @@ impl State {
         let [forward, backward] = &mut self.halves;
         let (own, other) = if side == 0 { (forward, backward) } else { (backward, forward) };
         other.on_ack(now, packet);
+        // Who accepts a connection sends no data before the handshake is complete.
+        let accepted = self.completed.filter(|_| self.opener == Some(1 - side) && packet.payload_len() > 0);
+        let answers = [own.sender.plain_answer, other.fastest_round_trip(), accepted.map(|at| now.since(at))];
+        own.sender.plain_answer = answers.into_iter().flatten().min();
         own.on_packet(now, packet, opened);
+    }
+
+    /// The step of the capture's clock that a packet with a timestamp shows.
+    fn clock_step(&mut self, now: Instant, side: usize, packet: &Meta) -> Option<ClockStep> {
+        let (value, _) = packet.options().timestamps()?;
+        let [forward, backward] = &mut self.stamps;
+        let (own, other) = if side == 0 { (forward, backward) } else { (backward, forward) };
+        own.note(now, value);
+        own.step(other)
     }
 
     /// Follows senders that are far from the capture.
@@ -344,6 +373,7 @@ impl State {
             (false, true) if self.took.is_none() && self.opener == Some(side) => {
                 if let Some(answer) = self.syn_ack {
                     self.opened[side] = Some(now.since(answer.at));
+                    self.completed = Some(now);
                     self.took = Some(now.since(self.first_syn.unwrap_or(answer.at)));
                 }
             }
@@ -376,12 +406,13 @@ impl State {
         let by_port = usize::from(addresses.source_port < addresses.destination_port);
         let (opener, side) = self.opener.map_or((Opener::Guessed, by_port), |side| (Opener::Seen, side));
         let closed = halves.iter().all(Half::fin_seen);
+        let has_closed = [0, 1].map(|side: usize| halves[side].fin_seen() && !self.reset);
         let [forward, backward] = &halves;
         let ways = [forward.to_receiver(backward), backward.to_receiver(forward)];
         let [forward, backward] = halves;
         let [near, far] = remotes.map(|remote| remote.map(|remote| remote.finish()));
-        let forward = forward.finish(from, [ways[1], ways[0]], near);
-        let backward = backward.finish(from, ways, far);
+        let forward = forward.finish(from, [ways[1], ways[0]], near, has_closed[1]);
+        let backward = backward.finish(from, ways, far, has_closed[0]);
         let (up, down) = if side == 0 { (forward, backward) } else { (backward, forward) };
         Connection {
             addresses: if side == 0 { addresses } else { addresses.reversed() },

@@ -77,6 +77,11 @@ impl Half {
         self.stream.fin.is_some()
     }
 
+    /// The fastest round trip from the capture to the receiver so far.
+    pub(crate) fn fastest_round_trip(&self) -> Option<Duration> {
+        self.rtt.least()
+    }
+
     /// The direction so far, without measurements of the path: its sender is seen from its own end. Its packets have
     /// times that are earlier by its `distance`, and so has its SYN.
     pub(crate) fn seen_from_its_sender(&self, distance: Duration) -> Self {
@@ -211,7 +216,8 @@ impl Half {
 
     /// Accounts for the packet at the sender, which knew the ACKs that had reached it.
     fn as_sent(&mut self, now: Instant, start: i64, cause: Option<Cause>, packet: &Meta, opened: Option<Duration>) {
-        let turnaround = [opened, self.sender.turnaround.least()].into_iter().flatten().min();
+        let fastest = [opened, self.sender.turnaround.least(), self.sender.plain_answer];
+        let turnaround = fastest.into_iter().flatten().min();
         let known = match packet.options().timestamps() {
             Some((_, echo)) => self.sender.turnaround.known(echo).and_then(|feedback| self.known(&feedback, false)),
             None => turnaround.and_then(|turnaround| self.sender.account.reached(now, turnaround)),
@@ -226,6 +232,7 @@ impl Half {
             next: self.stream.next,
             mss: self.size.mss().cast_signed(),
             advanced: self.times.advanced,
+            closed: self.window.was_closed,
             is_full: self.queue.is_full,
             repairs: self.recovery.phase != Phase::Open,
             timer: matches!(cause, Some(Cause::Timeout | Cause::TailProbe)),

@@ -22,6 +22,8 @@
 //! | `half/cause.rs` | the cause of a retransmission, from the packets around it |
 //! | `cause.rs` | the causes of retransmissions, by name |
 //! | `congestion.rs` | the estimate of a congestion window |
+//! | `copies.rs` | copies of packets that a mirror port makes |
+//! | `clock_steps.rs` | steps of the capture's clock, by timestamps |
 //! | `timestamps.rs` | timestamps of packets, and their order |
 //! | `trace.rs` | one packet as the analysis understands it |
 //! | `outstanding.rs` | unacknowledged segments |
@@ -43,8 +45,10 @@
 
 pub mod buckets;
 mod cause;
+mod clock_steps;
 mod congestion;
 mod connections;
+mod copies;
 pub mod datagrams;
 pub mod duplicates;
 mod ecn;
@@ -70,13 +74,15 @@ mod truncated;
 mod vantage;
 
 pub use cause::Cause;
+pub use clock_steps::ClockStep;
 pub use congestion::Phase;
 pub use connections::{Analysis, Sighting};
+pub use copies::Copies;
 pub use ecn::{Codepoints, EcnFeedback};
 pub use limit::{Limit, Shares};
 pub use outcome::{
-    Acks, Connection, Delays, Direction, Events, Handshake, Limits, MOST_PAUSES, Opener, Pause, Position, Repeats,
-    RoundTrips, Volume, Window,
+    Acks, Connection, Delays, Direction, Events, Handshake, LEAST_ANSWERS, Limits, MOST_PAUSES, Opener, Pause,
+    Position, Repeats, RoundTrips, Volume, Window,
 };
 pub use outstanding::MOST_OUTSTANDING;
 pub use sender::Basis;

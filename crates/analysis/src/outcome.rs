@@ -9,6 +9,9 @@ use crate::roundtrip::RoundTrip;
 use crate::sender::Basis;
 use crate::vantage::{FEW, Vantage, is_distant};
 
+/// The fewest answers of a sender that measure the round trip away from it.
+pub const LEAST_ANSWERS: u64 = FEW;
+
 /// The most pauses of a direction that are listed. The counters include all.
 pub const MOST_PAUSES: usize = 1_000;
 
@@ -98,10 +101,35 @@ pub struct Direction {
 }
 
 impl Direction {
+    /// True if packets of this direction were captured. A capture of one direction may have the ACKs for it alone.
+    #[must_use]
+    pub const fn has_packets(&self) -> bool {
+        self.volume.packets > 0
+    }
+
+    /// True if packets that acknowledge this direction were captured. Results that need them are zero without.
+    #[must_use]
+    pub const fn has_acks(&self) -> bool {
+        self.acks.captured > 0
+    }
+
+    /// True if both were captured.
+    #[must_use]
+    pub const fn has_both(&self) -> bool {
+        self.has_packets() && self.has_acks()
+    }
+
+    /// True if the round trip of the whole path is a sum of its parts, on both sides of the capture.
+    #[must_use]
+    pub const fn is_sum(&self) -> bool {
+        matches!(self.position.vantage, Vantage::Between | Vantage::Receiver)
+    }
+
     /// The round trip of the whole path, median and 95th percentile. Away from the sender it has two
     /// parts, whose medians are added. The 95th percentile is the larger of two sums: that of one part
-    /// and the median of the other. `None` at an unknown position whose answers from the sender usually take longer
-    /// than the rest: these are of a queue between them, or of a sender that waits.
+    /// and the median of the other. `None` for fewer than [`LEAST_ANSWERS`] of its sender there, and at an unknown
+    /// position whose answers from the sender usually take longer than the rest: these are of a queue between them,
+    /// or of a sender that waits.
     #[must_use]
     pub fn whole_round_trip(&self) -> (Option<Duration>, Option<Duration>) {
         let (own, other) = (self.delays.round_trips, self.delays.answers);
@@ -110,6 +138,9 @@ impl Direction {
             Vantage::Unknown if is_distant(self.delays.usual()) => return (None, None),
             Vantage::Unknown => return (own.median, own.p95),
             Vantage::Between | Vantage::Receiver => {}
+        }
+        if other.count < LEAST_ANSWERS {
+            return (None, None);
         }
         let medians = own.median.zip(other.median);
         let varied = |varies: RoundTrips, stays: RoundTrips| Some(varies.p95? + stays.median?);
@@ -168,6 +199,8 @@ impl Delays {
 /// ACKs for a direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Acks {
+    /// Packets of the other side with an acknowledgement, except resets.
+    pub captured: u64,
     /// Pure ACKs.
     pub pure: u64,
     /// Duplicate ACKs among them (RFC 5681, section 2).
@@ -316,6 +349,7 @@ mod tests {
     #[test]
     fn the_whole_p95_is_that_of_the_part_with_the_larger_sum() {
         let part = |median, p95| RoundTrips {
+            count: LEAST_ANSWERS,
             median: Some(Duration::from_ms(median)),
             p95: Some(Duration::from_ms(p95)),
             ..RoundTrips::default()
@@ -326,7 +360,10 @@ mod tests {
             let position = Position { vantage: Vantage::Between, ..Position::default() };
             let direction = Direction { delays, position, ..Direction::default() };
             let whole = (Some(Duration::from_ms(190)), Some(Duration::from_ms(400)));
-            assert_eq!(direction.whole_round_trip(), whole);
+            assert_eq!((direction.is_sum(), direction.whole_round_trip()), (true, whole));
+            let few = RoundTrips { count: LEAST_ANSWERS - 1, ..answers };
+            let direction = Direction { delays: Delays { answers: few, ..delays }, ..direction };
+            assert_eq!(direction.whole_round_trip(), (None, None));
         }
     }
 

@@ -62,6 +62,8 @@ pub(crate) struct Sent {
     pub(crate) mss: i64,
     /// When the last new acknowledgement was captured.
     pub(crate) advanced: Option<Instant>,
+    /// For how long the receiver's window was closed since then, until it opened.
+    pub(crate) closed: Duration,
     /// True if the application had more data.
     pub(crate) is_full: bool,
     /// Whether losses are being repaired, and whether a timer expired with this packet: that of a
@@ -120,11 +122,13 @@ impl AtSender {
             // All data had been acknowledged: the application had none to send, or the window was
             // closed.
             let idle = idle.unwrap_or_default().min(span);
-            let closed = known.is_some_and(|known| known.window == Some(0));
+            let is_closed = known.is_some_and(|known| known.window == Some(0));
+            let closed = if is_closed { idle } else { packet.closed.min(idle) };
             if packet.timer {
                 self.shares.add(Limit::Timer, span);
             } else {
-                self.shares.add(if closed { Limit::ReceiveWindow } else { Limit::Application }, idle);
+                self.shares.add(Limit::ReceiveWindow, closed);
+                self.shares.add(Limit::Application, idle - closed);
                 self.shares.add(limit, span - idle);
             }
         }
@@ -156,7 +160,7 @@ impl AtSender {
     pub(crate) fn finish(&self, advanced: Option<Instant>, turnaround: Option<Duration>) -> Option<(Shares, Basis)> {
         let mut shares = self.shares;
         if let (Some(since), Some(limit), Some(advanced)) = (self.since, self.limit, advanced)
-            && advanced > since
+            && advanced >= since
         {
             shares.add(limit, advanced.since(since) + turnaround.unwrap_or_default());
         }
@@ -180,7 +184,8 @@ mod tests {
     /// A segment, captured after the ACK of `advanced` ms.
     fn sent(start: i64, is_full: bool, advanced: u64) -> Sent {
         let (next, advanced) = (start + 1000, Some(at(advanced)));
-        Sent { start, next, mss: 1000, advanced, is_full, repairs: false, timer: false, opens: false }
+        let (closed, repairs, timer, opens) = (Duration::ZERO, false, false, false);
+        Sent { start, next, mss: 1000, advanced, closed, is_full, repairs, timer, opens }
     }
 
     /// The capture is at the receiver, 20 ms of round trip from the sender: each segment is

@@ -105,6 +105,20 @@ pub fn grouped(count: u64) -> String {
     text
 }
 
+/// How often a window closed, and for how long in all: `2 times, 1.2 s`.
+pub fn closings(count: u64, closed_s: f64) -> String {
+    match count {
+        0 => "0".to_owned(),
+        1 => format!("1 time, {}", seconds(closed_s)),
+        _ => format!("{} times, {}", grouped(count), seconds(closed_s)),
+    }
+}
+
+/// A time that is an estimate or a measurement: `≈414 ms`.
+pub fn estimated(s: f64, is_estimate: bool) -> String {
+    format!("{}{}", if is_estimate { "≈" } else { "" }, seconds(s))
+}
+
 /// `value` formatted, or a dash for `None`.
 pub fn or_dash<T>(value: Option<T>, format: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), format)

@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `read.rs` | capture files and folders of results, read packet by packet |
 //! | `document.rs`, `connection.rs`, `row.rs`, `flows.rs`, `run.rs` | the document of `--json`, and its parts |
+//! | `without_data.rs` | connections without data, by kind |
 //! | `group.rs` | groups of connections |
 //! | `both_ends.rs` | two captures of the same packets |
 //! | `tables.rs`, `csv.rs`, `samples.rs` | the result as text, as comma-separated values, as series |
@@ -20,6 +21,7 @@ mod row;
 mod run;
 mod samples;
 mod tables;
+mod without_data;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -192,7 +194,7 @@ fn side<'a>(document: &'a Document, read: &'a Analysed) -> Side<'a> {
         connections: &read.connections,
         broken: document.broken.as_deref(),
         warnings: tables::warnings(document),
-        clock_steps_back: document.incidents.clock_steps_back,
+        clock_steps_back: document.incidents.clock.clock_steps_back,
         duration_s: document.duration_s,
     }
 }

@@ -25,9 +25,9 @@ const UNITS: Readonly<Record<string, number>> = {
   "%": 1,
 };
 
-/** The number at the beginning of a cell in its base unit; `null` for another text. */
+/** The number at the beginning of a cell in its base unit, also of an estimate (≈); `null` for another text. */
 export function numberOf(text: string): number | null {
-  const found = /^\s*([-+\u2212]?\d[\d\s\u00a0\u202f]*(?:\.\d+)?(?:e[-+]?\d+)?)\s*([^\s\d]*)/.exec(text);
+  const found = /^\s*\u2248?([-+\u2212]?\d[\d\s\u00a0\u202f]*(?:\.\d+)?(?:e[-+]?\d+)?)\s*([^\s\d]*)/.exec(text);
   if (found === null) return null;
   const value = Number(found[1]!.replace(/[\s\u00a0\u202f]/g, "").replace("\u2212", "-"));
   const unit = found[2]!.replace(/[,;]$/, "");

@@ -2,7 +2,7 @@
 //! receiver's window.
 
 use lastmile_packet::{Meta, SackBlock, SeqNumber, TcpFlags};
-use lastmile_units::Instant;
+use lastmile_units::{Duration, Instant};
 
 use super::Half;
 use super::state::{AckFact, DUP_THRESH, Delivered, Known, Phase};
@@ -24,6 +24,7 @@ impl Half {
         if packet.flags.contains(TcpFlags::RST) || !packet.flags.contains(TcpFlags::ACK) {
             return;
         }
+        self.out.acks.captured += 1;
         let is_bare = packet.payload_len() == 0 && !packet.flags.intersects(TcpFlags::SYN.with(TcpFlags::FIN));
         if is_bare {
             self.out.acks.pure += 1;
@@ -44,6 +45,7 @@ impl Half {
         let mut covered = self.on_sack(now, base, ack, packet);
         if ack > self.stream.una {
             covered.advanced = true;
+            self.window.was_closed = Duration::ZERO;
             covered.original |= self.advance(now, ack, packet, is_bare);
         } else if ack == self.stream.una && self.stream.next > self.stream.una && is_bare {
             let same_window = self.window.raw == Some(packet.window);
@@ -140,6 +142,9 @@ impl Half {
             self.measure(now, &newest, clean, packet, is_bare);
         }
         self.settle_doubt(now, ack, packet);
+        let is_single = ack - self.stream.una == 1;
+        self.stream.missed_end =
+            (ack > self.stream.next).then_some(if is_single { self.times.delivered } else { Some(now) });
         if ack > self.stream.next {
             self.out.volume.bytes_unseen += (ack - self.stream.next).unsigned_abs();
             self.stream.next = ack;
@@ -278,6 +283,7 @@ impl Half {
             (1.., Some(since)) => {
                 self.window.closed_since = None;
                 self.out.window.closed += now.since(since);
+                self.window.was_closed += now.since(self.times.advanced.map_or(since, |at| at.max(since)));
             }
             _ => {}
         }

@@ -125,7 +125,11 @@ impl Half {
     /// The sender's limits from the capture's vantage point, and their basis. The account at a distant sender has the
     /// handshake in the time between its SYN and its first data.
     fn judge_limits(&mut self, vantage: Vantage, opening: Duration) -> Option<Basis> {
-        let there = self.sender.account.finish(self.times.advanced, self.sender.turnaround.least());
+        if !self.out.has_both() {
+            return None;
+        }
+        let turnaround = self.sender.turnaround.least().or(self.sender.plain_answer);
+        let there = self.sender.account.finish(self.times.advanced, turnaround);
         self.out.limits.shares.add(Limit::Handshake, opening);
         let (shares, basis) = match (vantage, there) {
             (Vantage::Sender, _) => (self.out.limits.shares, Basis::Packets),
@@ -146,7 +150,15 @@ impl Half {
     /// The results of a connection whose first packet was captured at `from`. `ways` are the
     /// fastest round trips to the sender and to the receiver, and `remote` is the direction as its
     /// distant sender saw it.
-    pub(crate) fn finish(mut self, from: Instant, ways: [Option<Duration>; 2], remote: Option<Self>) -> Direction {
+    ///
+    /// The other side `has_closed` if its FIN was captured, and no reset.
+    pub(crate) fn finish(
+        mut self,
+        from: Instant,
+        ways: [Option<Duration>; 2],
+        remote: Option<Self>,
+        has_closed: bool,
+    ) -> Direction {
         [self.out.position.to_sender, self.out.position.to_receiver] = ways;
         self.out.delays = Delays {
             round_trips: RoundTrips::of(&self.rtt),
@@ -174,6 +186,17 @@ impl Half {
             if self.out.limits.basis.is_none() {
                 self.out.limits.shares = Shares::default();
             }
+        }
+        if let Some(since) = self.window.closed_since {
+            self.out.window.closed += self.times.last_event.unwrap_or(since).since(since);
+        }
+        // The last octet that the other side acknowledged before it closed was the FIN, if the capture lacks it.
+        if let Some(delivered) = self.stream.missed_end.filter(|_| has_closed && self.stream.fin.is_none())
+            && self.stream.next == self.stream.una
+        {
+            self.stream.fin = Some(self.stream.una - 1);
+            self.times.delivered = delivered;
+            self.out.volume.bytes_unseen -= 1;
         }
         let acknowledged = self.stream.una.min(self.stream.fin.unwrap_or(i64::MAX)) - self.stream.origin;
         self.out.volume.bytes_acknowledged = acknowledged.max(0).unsigned_abs();

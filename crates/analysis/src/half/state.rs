@@ -72,6 +72,9 @@ pub(super) struct Stream {
     pub(super) una: i64,
     /// Offset of the FIN.
     pub(super) fin: Option<i64>,
+    /// After an acknowledgement of octets above all that were captured: the last acknowledgement of payload, if the
+    /// last of these is the FIN.
+    pub(super) missed_end: Option<Option<Instant>>,
     /// The handshake of the side that opens the connection.
     pub(super) opening: Opening,
 }
@@ -108,6 +111,9 @@ pub(crate) struct SenderSide {
     pub(super) account: AtSender,
     /// True for a sender far from the capture, as it saw the direction.
     pub(crate) is_far: bool,
+    /// The fastest answer of the sender that needs no timestamps, from the handshake on: data after its completion, or
+    /// an acknowledgement of data of the other side.
+    pub(crate) plain_answer: Option<Duration>,
     /// The sender's response time for the current packet, if it is the first echo of a timestamp.
     pub(crate) answer: Option<Duration>,
 }
@@ -300,6 +306,8 @@ pub(crate) struct ReceiveWindow {
     pub(super) bytes: Option<i64>,
     /// The time since which it is closed.
     pub(super) closed_since: Option<Instant>,
+    /// For how long it was closed since the last new acknowledgement, until it opened.
+    pub(super) was_closed: Duration,
     /// Where it limited the sender.
     pub(super) limiting: LimitingWindow,
 }

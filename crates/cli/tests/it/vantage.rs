@@ -146,19 +146,75 @@ fn standard_input_is_read_compressed_or_not() {
     assert_eq!(analyse(&["-", "-"], Stdio::null()).status.code(), Some(2));
 }
 
+/// The records of a pcap file: their position and length with the header of 16 bytes, whose third field is the length
+/// of the packet.
+fn records(whole: &[u8]) -> Vec<(usize, usize)> {
+    let mut all = Vec::new();
+    let mut at = 24;
+    while let Some(length) = whole.get(at + 8..at + 12) {
+        let length = 16 + u32::from_le_bytes(length.try_into().unwrap()) as usize;
+        all.push((at, length));
+        at += length;
+    }
+    all
+}
+
+/// The connections of a capture with these bytes, and its warnings.
+fn changed(name: &str, bytes: &[u8]) -> (Value, String) {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("changed-captures");
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(name);
+    std::fs::write(&path, bytes).unwrap();
+    let output = analyse(&[path.to_str().unwrap(), "--json"], Stdio::null());
+    (json(&output), String::from_utf8(output.stderr).unwrap())
+}
+
+/// Each packet comes once more, behind a switch or behind a router, which takes one off its time to live: 16 bytes of
+/// the Linux cooked header, and 8 of the IP header, precede it.
+#[test]
+fn copies_of_a_mirror_port_change_nothing() {
+    let whole = std::fs::read(file("tsoapp-sender.pcap")).unwrap();
+    let original = of("tsoapp-sender.pcap");
+    for (name, hops) in [("switched.pcap", 0), ("routed.pcap", 1)] {
+        let mut mirrored = whole[..24].to_vec();
+        for (at, length) in records(&whole) {
+            let mut copy = whole[at..at + length].to_vec();
+            mirrored.extend(&copy);
+            copy[16 + 16 + 8] -= hops;
+            mirrored.extend(copy);
+        }
+        let (document, warnings) = changed(name, &mirrored);
+        assert_eq!(document["connections"], original["connections"], "{name}");
+        let counts = [&document["packets"], &document["packets_copied_by_mirror"]];
+        assert_eq!(counts, [724, 362], "{name}");
+        assert!(warnings.contains("362 of 724 packets (50 %) are second copies"), "{warnings}");
+    }
+}
+
+/// The clock gains an hour after two thirds of the packets.
+#[test]
+fn a_clock_that_gains_an_hour_is_reported() {
+    let mut whole = std::fs::read(file("tsoapp-sender.pcap")).unwrap();
+    for (at, _) in records(&whole).into_iter().skip(240) {
+        let seconds = u32::from_le_bytes(whole[at..at + 4].try_into().unwrap());
+        whole[at..at + 4].copy_from_slice(&(seconds + 3_600).to_le_bytes());
+    }
+    let (document, warnings) = changed("clock.pcap", &whole);
+    assert_eq!(document["clock_steps_by_timestamps"], 1);
+    let step = document["largest_clock_step_by_timestamps_s"].as_f64().unwrap();
+    assert!((step - 3_600.0).abs() < 0.1, "{step}");
+    assert!(warnings.contains("was set forward 1 times, by up to 3600 s, by the timestamps"), "{warnings}");
+    assert_eq!(of("tsoapp-sender.pcap")["clock_steps_by_timestamps"], 0);
+}
+
 #[test]
 fn a_capture_that_breaks_off_is_said_first_and_the_exit_code_is_1() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("broken-captures");
     std::fs::create_dir_all(&folder).unwrap();
     let whole = std::fs::read(file("tsoapp-sender.pcap")).unwrap();
-    // The 101st record gets an impossible length. Records have 16 bytes of header, the third field
-    // is the length.
+    // The 101st record gets an impossible length.
     let mut damaged = whole.clone();
-    let mut at = 24;
-    for _ in 0..100 {
-        at += 16 + u32::from_le_bytes(whole[at + 8..at + 12].try_into().unwrap()) as usize;
-    }
-    damaged[at + 11] = 0xff;
+    damaged[records(&whole)[100].0 + 11] = 0xff;
     for (name, bytes, packets) in [
         ("cut.pcap", &whole[..whole.len() - 3], 361),
         ("damaged.pcap", &damaged[..], 100),

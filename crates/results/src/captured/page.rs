@@ -12,7 +12,7 @@ use maud::{Markup, PreEscaped, html};
 
 use super::picture::Picture;
 use super::{MOST_DRAWN, Pictures, curves, plot};
-use crate::format::{bytes, grouped, or_dash, percent, rate, seconds};
+use crate::format::{bytes, closings, estimated, grouped, or_dash, percent, rate, seconds};
 use crate::report::document::styled;
 use crate::report::footer::Footer;
 use crate::report::gallery::Gallery;
@@ -180,17 +180,14 @@ fn count_of(direction: &Direction, cause: Cause) -> u64 {
     }
 }
 
-/// The directions with payload, the largest of too many in their order; and the number of the others.
+/// The directions with payload, the largest first, and of too many the largest; and the number of the others.
 fn rows(connections: &[Connection]) -> (Vec<Row<'_>>, usize) {
     let both = |(number, connection)| [(number, true, connection), (number, false, connection)];
     let has_payload = |(_, up, connection): &Row<'_>| size(of(connection, *up)) > 0;
     let mut rows: Vec<Row<'_>> = connections.iter().enumerate().flat_map(both).filter(has_payload).collect();
     let others = rows.len().saturating_sub(MOST_ROWS);
-    if others > 0 {
-        rows.sort_by_key(|(_, up, connection)| std::cmp::Reverse(size(of(connection, *up))));
-        rows.truncate(MOST_ROWS);
-        rows.sort_by_key(|(number, up, _)| (*number, !up));
-    }
+    rows.sort_by_key(|(_, up, connection)| std::cmp::Reverse(size(of(connection, *up))));
+    rows.truncate(MOST_ROWS);
     (rows, others)
 }
 
@@ -204,16 +201,24 @@ fn table(connections: &[Connection], drawn: &[(usize, bool, &Picture)]) -> Marku
     let is_drawn = |number: usize, up: bool| drawn.iter().any(|(other, way, _)| (*other, *way) == (number, up));
     let occurs = |cause: &Cause| rows.iter().any(|(_, up, connection)| count_of(of(connection, *up), *cause) > 0);
     let (causes, absent): (Vec<Cause>, Vec<Cause>) = Cause::ALL.into_iter().partition(occurs);
+    let columns = Columns {
+        causes,
+        closings: rows.iter().any(|(_, up, connection)| of(connection, *up).window.closings > 0),
+        resets: rows.iter().any(|(.., connection)| connection.reset),
+    };
     let words = |cause: &Cause| cause.name().replace('_', " ");
     html! {
         div.scroll { table.connections {
             thead { tr {
                 th.left { "connection" } th.left { "from, to" } th { "bytes" } th { "goodput" }
                 th { "RTT" } th { "p95" }
-                @for cause in &causes { th { (words(cause)) } }
-                th { "spurious" } th { "ACKs compressed" } th.left { "limited by" }
+                @for cause in &columns.causes { th { (words(cause)) } }
+                th { "spurious" } th { "ACKs compressed" }
+                @if columns.closings { th { "window closed" } }
+                @if columns.resets { th.left { "reset" } }
+                th.left { "limited by" }
             } }
-            tbody { @for one in &rows { (row(*one, is_drawn(one.0, one.1), &causes)) } }
+            tbody { @for one in &rows { (row(*one, is_drawn(one.0, one.1), &columns)) } }
         } }
         @if !absent.is_empty() && !rows.is_empty() {
             p.caption {
@@ -229,11 +234,21 @@ fn table(connections: &[Connection], drawn: &[(usize, bool, &Picture)]) -> Marku
     }
 }
 
-fn row((number, up, connection): Row<'_>, is_drawn: bool, causes: &[Cause]) -> Markup {
+/// The columns of what occurs in some direction.
+struct Columns {
+    causes: Vec<Cause>,
+    closings: bool,
+    resets: bool,
+}
+
+fn row((number, up, connection): Row<'_>, is_drawn: bool, columns: &Columns) -> Markup {
     let direction = of(connection, up);
     let (from, to) = ends(connection, up);
     let name = format!("{} {}", number + 1, way(up));
     let shares = direction.limits.shares;
+    let explained =
+        |count: u64, is_plain: bool| (direction.has_both() || is_plain && direction.has_packets()).then_some(count);
+    let closed = direction.has_acks().then_some(direction.window);
     let share = |limit: Limit| percent(shares.share(limit)).replace(' ', "\u{a0}");
     let (median, p95) = direction.whole_round_trip();
     let main = Limit::ALL.into_iter().max_by_key(|limit| shares.of(*limit)).filter(|_| !shares.total().is_zero());
@@ -244,11 +259,17 @@ fn row((number, up, connection): Row<'_>, is_drawn: bool, causes: &[Cause]) -> M
             td { (bytes(direction.volume.bytes_of_goodput)) }
             td { (rate(direction.goodput_bps)) }
             td { (time(median)) }
-            td { (time(p95)) }
-            @for cause in causes { td { (grouped(count_of(direction, *cause))) } }
-            td { (grouped(direction.repeats.spurious)) }
+            td { (or_dash(p95, |p95| estimated(p95.as_secs_f64(), direction.is_sum()))) }
+            @for cause in &columns.causes {
+                td { (or_dash(explained(count_of(direction, *cause), *cause == Cause::Unknown), grouped)) }
+            }
+            td { (or_dash(explained(direction.repeats.spurious, false), grouped)) }
             td { (or_dash((direction.acks.spaced > 0).then_some(direction.acks), |acks|
                 percent(acks.compressed as f64 / acks.spaced as f64))) }
+            @if columns.closings { td {
+                (or_dash(closed, |window| closings(window.closings, window.closed.as_secs_f64())))
+            } }
+            @if columns.resets { td.left { @if connection.reset { "RST" } } }
             td.left.limit {
                 (or_dash(main, |limit| format!("{} {}", limit.name().replace('_', " "), share(limit))))
             }

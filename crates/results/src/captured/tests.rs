@@ -73,6 +73,27 @@ fn a_page_is_whole_in_itself_and_the_same_for_the_same_packets() {
     assert!(text.contains("timeout") && text.contains("slow start"));
 }
 
+/// Connections of 1, 3 and 2 segments: the table has the order of the plots, and the numbers of the text report.
+#[test]
+fn the_table_has_the_largest_direction_first() {
+    let mut packets = Vec::new();
+    for (flow, count) in [(0, 1), (2, 3), (4, 2)] {
+        for number in 0..count {
+            let (_, one) = self::packets(3).remove(0);
+            let seq = SeqNumber::new(number * MSS);
+            let key = FlowKey { addresses: FlowAddresses::of_simulated(FlowId::new(flow)), protocol: 6 };
+            let at = Instant::ZERO + Duration::from_us(packets.len() as u64);
+            packets.push((at, Parsed { meta: Meta { seq, ..one.meta }, key, ..one }));
+        }
+    }
+    let text = page_of("f", &packets);
+    let positions = |before: &str, after: &str| {
+        ["2", "3", "1"].map(|number| text.find(&format!("{before}{number}{after}")).expect("a row and a section"))
+    };
+    assert!(positions("href=\"#connection-", "-up\"").is_sorted(), "rows");
+    assert!(positions("id=\"connection-", "-up\"").is_sorted(), "sections");
+}
+
 /// 100 times the packets: the page has the size that its pixels and bins allow.
 #[test]
 fn a_long_capture_gives_a_page_no_larger_than_its_bins() {

@@ -1,6 +1,6 @@
 //! A packet of a capture, and the extent that was read.
 
-use pcap_file::PcapError;
+use pcap_file::{DataLink, PcapError};
 
 use super::link::Sighting;
 
@@ -22,8 +22,20 @@ pub struct Extent {
     pub bytes: u64,
     /// Why it could not be read to its end, if so.
     pub broken: Option<String>,
+    /// The link types of the interfaces, once each.
+    pub links: Vec<String>,
     /// Why the packets of an interface, of an unknown link layer, were left out next to those of others.
     pub skipped: Option<String>,
+}
+
+impl Extent {
+    /// Records the link type of an interface.
+    pub(super) fn note(&mut self, link: DataLink) {
+        let name = format!("{link:?}");
+        if !self.links.contains(&name) {
+            self.links.push(name);
+        }
+    }
 }
 
 /// Takes the packets of a capture, until it refuses one.

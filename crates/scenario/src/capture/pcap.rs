@@ -27,6 +27,7 @@ pub(super) fn read(file: impl Read, take: &mut Take<'_>) -> Result<Extent, Strin
     link::check(datalink)?;
     let most = header.snaplen.max(MOST_KEPT);
     let mut extent = Extent { bytes: FILE_HEADER, ..Extent::default() };
+    extent.note(datalink);
     // Its checked packets would be refused where the packet, not what was kept of it, is longer than the snap length.
     while let Some(packet) = reader.next_raw_packet() {
         let packet = match packet {
@@ -97,7 +98,7 @@ mod tests {
     #[test]
     fn packets_longer_than_the_snap_length_are_read_to_the_end() {
         let (extent, seen) = packets(&file(101, &[(40, 40, 5), (60, 1500, 6), (60, 65_535, 7)]));
-        assert_eq!(extent, Extent { bytes: 24 + 3 * 16 + 160, ..Extent::default() });
+        assert_eq!(extent, Extent { bytes: 24 + 3 * 16 + 160, links: vec!["RAW".into()], ..Extent::default() });
         assert_eq!(seen, [(1_000_005_000, 40), (1_000_006_000, 60), (1_000_007_000, 60)]);
     }
 

@@ -58,7 +58,12 @@ pub(super) fn read(mut file: impl Read, take: &mut Take<'_>) -> Result<Extent, S
                 interfaces.clear();
                 order = reader.section().endianness;
             }
-            INTERFACE_DESCRIPTION => interfaces = reader.interfaces().to_vec(),
+            INTERFACE_DESCRIPTION => {
+                interfaces = reader.interfaces().to_vec();
+                if let Some(last) = interfaces.last() {
+                    extent.note(link::of(last.linktype.into()));
+                }
+            }
             ENHANCED_PACKET | PACKET | SIMPLE_PACKET => {
                 let Some(packet) = packet(&block, order, &interfaces) else {
                     extent.bytes -= u64::from(block.initial_len);

@@ -69,14 +69,14 @@ impl Row {
     }
 
     pub(super) fn share(&self) -> Share {
-        let of = |limit: Limit| self.limits.limited_by.get(limit.name()).copied().unwrap_or(0.0);
+        let of = |limit: Limit| self.limits.limited_by.get(limit.name()).copied().flatten().unwrap_or(0.0);
         Share {
             number: self.connection,
             goodput_bps: self.volume.goodput_bps,
             start_s: self.life.start_s,
             end_s: self.life.start_s + self.volume.active_s,
-            timeouts: self.repeats.timeouts,
-            fast_retransmits: self.repeats.fast_retransmits,
+            timeouts: self.repeats.timeouts.unwrap_or(0),
+            fast_retransmits: self.repeats.fast_retransmits.unwrap_or(0),
             timer_share: of(Limit::Timer),
             window_share: of(Limit::ReceiveWindow),
             idle_share: of(Limit::Application),

@@ -10,8 +10,9 @@ use super::both_ends::BothEnds;
 use super::connection::Row;
 use super::flows::{self, FlowRow};
 use super::group::GroupBy;
-use super::read::Analysed;
+use super::read::{Analysed, SetClock};
 use super::run::RunCounters;
+use super::without_data::{self, WithoutData};
 
 #[derive(Serialize)]
 pub(super) struct Files<'a> {
@@ -27,11 +28,14 @@ pub(super) struct Document {
     pub(super) broken: Option<String>,
     pub(super) packets: u64,
     pub(super) bytes_read: u64,
+    /// The link types of the interfaces.
+    pub(super) link_types: Vec<String>,
     pub(super) duration_s: f64,
     pub(super) stands: CapturePosition,
     #[serde(flatten)]
     pub(super) incidents: Incidents,
     pub(super) connections: Vec<Row>,
+    pub(super) connections_without_data: Vec<WithoutData>,
     pub(super) datagram_flows: Vec<FlowRow>,
     /// The comparison with the capture of `--with`.
     pub(super) joined: Option<BothEnds>,
@@ -52,6 +56,18 @@ pub(super) struct Incidents {
     /// Packets of several segments, before segmentation by a device (TSO, GSO) or merged by a receiver (GRO, LRO).
     pub(super) packets_of_several_segments: u64,
     pub(super) packets_back_in_time: u64,
+    #[serde(flatten)]
+    pub(super) clock: ClockSteps,
+    /// Why packets of an interface are left out.
+    pub(super) interfaces_left_out: Option<String>,
+    pub(super) packets_seen_at_other_interfaces: u64,
+    /// Second copies of packets, as a mirror port makes them, which are left out.
+    pub(super) packets_copied_by_mirror: u64,
+}
+
+/// Steps of the capture's clock.
+#[derive(Serialize)]
+pub(super) struct ClockSteps {
     /// How often the clock was set back by more than a second, and the largest step. Later times go on
     /// from there.
     pub(super) clock_steps_back: u64,
@@ -59,9 +75,9 @@ pub(super) struct Incidents {
     /// How often the clock was set forward by more than 50 days, and the largest step.
     pub(super) clock_steps_forward: u64,
     pub(super) largest_clock_step_forward_s: f64,
-    /// Why packets of an interface are left out.
-    pub(super) interfaces_left_out: Option<String>,
-    pub(super) packets_seen_at_other_interfaces: u64,
+    /// How often timestamps show that the clock was set forward by less, and the largest step. Times have these steps.
+    pub(super) clock_steps_by_timestamps: u64,
+    pub(super) largest_clock_step_by_timestamps_s: f64,
 }
 
 /// Fairness among the connections of one direction and group.
@@ -77,8 +93,9 @@ pub(super) struct Group {
     pub(super) jain_index: Option<f64>,
     pub(super) jain_index_without_timers: Option<f64>,
     pub(super) coefficient_of_variation: Option<f64>,
-    pub(super) timeouts: u64,
-    pub(super) fast_retransmits: u64,
+    /// `null` where a connection lacks its ACKs: what needs them is, too.
+    pub(super) timeouts: Option<u64>,
+    pub(super) fast_retransmits: Option<u64>,
     pub(super) correlation_with_timeouts: Option<f64>,
     pub(super) bps_per_timeout: Option<f64>,
     pub(super) correlation_with_inverse_rtt: Option<f64>,
@@ -129,7 +146,7 @@ impl Document {
         let mut connections = Vec::new();
         for (index, connection) in analysed.connections.iter().enumerate() {
             for (name, direction) in [("up", &connection.up), ("down", &connection.down)] {
-                if direction.volume.data_packets > 0 || direction.volume.bytes_acknowledged > 0 {
+                if without_data::has_data(direction) {
                     let row = Row::new(index + 1, connection, name, direction);
                     connections.push(Row { group: group_by.map(|by| by.key(connection, direction)), ..row });
                 }
@@ -138,10 +155,11 @@ impl Document {
         let first = counts.first_unreadable.as_ref();
         Self {
             file: analysed.path.display().to_string(),
-            complete: counts.broken.is_none(),
-            broken: counts.broken.clone(),
+            complete: counts.extent.broken.is_none(),
+            broken: counts.extent.broken.clone(),
             packets: counts.packets,
-            bytes_read: counts.bytes,
+            bytes_read: counts.extent.bytes,
+            link_types: counts.extent.links.clone(),
             duration_s: counts.duration_s,
             stands: CapturePosition::new(&connections),
             incidents: Incidents {
@@ -153,18 +171,30 @@ impl Document {
                 packets_fragmented: counts.fragments,
                 packets_of_several_segments: several(&analysed.connections),
                 packets_back_in_time: counts.back_in_time,
-                clock_steps_back: counts.clock_back.count,
-                largest_clock_step_s: counts.clock_back.largest_s,
-                clock_steps_forward: counts.clock_forward.count,
-                largest_clock_step_forward_s: counts.clock_forward.largest_s,
-                interfaces_left_out: counts.skipped.clone(),
+                clock: ClockSteps::new(counts.clock),
+                interfaces_left_out: counts.extent.skipped.clone(),
                 packets_seen_at_other_interfaces: counts.seen_before,
+                packets_copied_by_mirror: counts.mirrored,
             },
+            connections_without_data: without_data::all(&analysed.connections),
             datagram_flows: flows::rows(&analysed.datagrams),
             joined: None,
             groups: groups(&connections),
             run: analysed.run.as_ref().map(|summary| RunCounters::new(summary, &connections)),
             connections,
+        }
+    }
+}
+
+impl ClockSteps {
+    fn new(clock: SetClock) -> Self {
+        Self {
+            clock_steps_back: clock.back.count,
+            largest_clock_step_s: clock.back.largest_s,
+            clock_steps_forward: clock.forward.count,
+            largest_clock_step_forward_s: clock.forward.largest_s,
+            clock_steps_by_timestamps: clock.by_timestamps.count,
+            largest_clock_step_by_timestamps_s: clock.by_timestamps.largest_s,
         }
     }
 }
@@ -176,18 +206,21 @@ fn several(connections: &[Connection]) -> u64 {
 
 /// By group and direction, in the order of their names; without groups by direction only.
 fn groups(rows: &[Row]) -> Vec<Group> {
-    let mut shares: BTreeMap<(Option<&String>, &'static str), Vec<Share>> = BTreeMap::new();
+    let mut members: BTreeMap<(Option<&String>, &'static str), Vec<&Row>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.counts) {
-        shares.entry((row.group.as_ref(), row.direction)).or_default().push(row.share());
+        members.entry((row.group.as_ref(), row.direction)).or_default().push(row);
     }
-    shares
-        .into_iter()
-        .map(|((group, direction), shares)| Group::new(group.cloned(), direction, fairness(&shares)))
-        .collect()
+    let group = |((group, direction), rows): ((Option<&String>, _), Vec<&Row>)| {
+        let shares: Vec<Share> = rows.iter().map(|row| row.share()).collect();
+        let is_known = rows.iter().all(|row| row.repeats.timeouts.is_some());
+        Group::new(group.cloned(), direction, fairness(&shares), is_known)
+    };
+    members.into_iter().map(group).collect()
 }
 
 impl Group {
-    fn new(group: Option<String>, direction: &'static str, fairness: Fairness) -> Self {
+    /// `is_known` is true if the causes of retransmissions are, and the limits of senders.
+    fn new(group: Option<String>, direction: &'static str, fairness: Fairness, is_known: bool) -> Self {
         Self {
             group,
             direction,
@@ -195,14 +228,14 @@ impl Group {
             connections_compared: fairness.compared,
             goodput_bps: fairness.goodput_bps,
             jain_index: fairness.jain_index,
-            jain_index_without_timers: fairness.jain_index_without_timers,
+            jain_index_without_timers: fairness.jain_index_without_timers.filter(|_| is_known),
             coefficient_of_variation: fairness.coefficient_of_variation,
-            timeouts: fairness.timeouts,
-            fast_retransmits: fairness.fast_retransmits,
-            correlation_with_timeouts: fairness.correlation_with_timeouts,
-            bps_per_timeout: fairness.bps_per_timeout,
+            timeouts: is_known.then_some(fairness.timeouts),
+            fast_retransmits: is_known.then_some(fairness.fast_retransmits),
+            correlation_with_timeouts: fairness.correlation_with_timeouts.filter(|_| is_known),
+            bps_per_timeout: fairness.bps_per_timeout.filter(|_| is_known),
             correlation_with_inverse_rtt: fairness.correlation_with_inverse_rtt,
-            explanation: fairness.explanation,
+            explanation: if is_known { fairness.explanation } else { String::new() },
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use lastmile_analysis::datagrams::{DatagramAnalysis, DatagramFlow};
 use lastmile_analysis::joined::{Fingerprints, ends_on_its_link};
-use lastmile_analysis::{Analysis, Connection, Sighting, Traced, is_fragment, parse_captured};
+use lastmile_analysis::{Analysis, Connection, Copies, Sighting, Traced, is_fragment, parse_captured};
 use lastmile_packet::Parsed;
 use lastmile_results::Summary;
 use lastmile_results::atomic::AtomicFile;
@@ -23,6 +23,7 @@ type Result<T> = std::result::Result<T, Error>;
 pub const STANDARD_INPUT: &str = "-";
 
 /// A file with the results of its analysis.
+#[derive(Default)]
 pub(super) struct Analysed {
     pub(super) path: PathBuf,
     /// The summary of the run in this folder, or in the capture's folder.
@@ -68,8 +69,16 @@ struct Clock {
     lacks_ns: i128,
     /// The latest time, by the clock of the first packets.
     last_ns: Option<u64>,
-    back: Steps,
-    forward: Steps,
+    set: SetClock,
+}
+
+/// How a clock was set: back by more than a second, forward by more than the longest capture, and forward by less, as
+/// timestamps show.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SetClock {
+    pub(super) back: Steps,
+    pub(super) forward: Steps,
+    pub(super) by_timestamps: Steps,
 }
 
 /// How often a clock was set, and the largest step.
@@ -102,9 +111,9 @@ impl Clock {
         let last_ns = *self.last_ns.get_or_insert(at_ns);
         let ahead_ns = now_ns - i128::from(last_ns);
         let steps = if -ahead_ns > STEP_NS {
-            &mut self.back
+            &mut self.set.back
         } else if ahead_ns > STEP_FORWARD_NS {
-            &mut self.forward
+            &mut self.set.forward
         } else {
             let now_ns = u64::try_from(now_ns.max(0)).unwrap_or(u64::MAX);
             self.last_ns = Some(last_ns.max(now_ns));
@@ -133,18 +142,28 @@ pub(super) struct Counts {
     /// Packets with options that the snap length cut.
     pub(super) cut: u64,
     pub(super) back_in_time: u64,
-    /// How often the clock was set back, and forward.
-    pub(super) clock_back: Steps,
-    pub(super) clock_forward: Steps,
-    /// Why packets of an interface were left out.
-    pub(super) skipped: Option<String>,
+    pub(super) clock: SetClock,
     /// Packets seen before at another interface, and omitted.
     pub(super) seen_before: u64,
-    /// Bytes of the file, before compression, up to the end of the last packet.
-    pub(super) bytes: u64,
-    /// Why the file could not be read to its end.
-    pub(super) broken: Option<String>,
+    /// Copies that a mirror port made, and that are left out.
+    pub(super) mirrored: u64,
+    /// The extent of the file that was read.
+    pub(super) extent: capture::Extent,
     pub(super) duration_s: f64,
+}
+
+impl Counts {
+    /// Adds what the reader, its clock and the analysis counted.
+    fn complete(&mut self, extent: capture::Extent, clock: Clock, analysis: &Analysis) {
+        self.extent = extent;
+        self.clock = clock.set;
+        self.other = analysis.other_packets();
+        self.back_in_time = analysis.packets_back_in_time();
+        self.seen_before = analysis.packets_seen_before();
+        for step in analysis.clock_steps() {
+            self.clock.by_timestamps.add(i128::from(step.by.as_ns()));
+        }
+    }
 }
 
 /// Receives every TCP packet of a capture.
@@ -169,16 +188,7 @@ fn folder(path: &Path, wanted: Wanted<'_>, tap: Option<&mut Tap<'_>>) -> Result<
             .hint("--page, --segments and --with are of one capture: name it"));
     }
     if captures.is_empty() {
-        return Ok(vec![Analysed {
-            path: path.to_owned(),
-            run: Some(summary),
-            connections: Vec::new(),
-            datagrams: Vec::new(),
-            counts: Counts::default(),
-            pictures: None,
-            glimpses: None,
-            segments: None,
-        }]);
+        return Ok(vec![Analysed { path: path.to_owned(), run: Some(summary), ..Analysed::default() }]);
     }
     if let ([capture], Some(tap)) = (&captures[..], tap) {
         return Ok(vec![one(capture, Some(summary), wanted, Some(tap))?]);
@@ -258,6 +268,7 @@ fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>, mut tap: Option<&m
     let mut clock = Clock::default();
     let mut last = Instant::ZERO;
     let mut datagrams = DatagramAnalysis::default();
+    let mut copies = Copies::default();
     let mut sinks = Sinks::new(wanted).map_err(|error| cannot_write(wanted, &error))?;
     let extent = capture::read(file, &mut |frame| {
         counts.packets += 1;
@@ -268,10 +279,13 @@ fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>, mut tap: Option<&m
         match timed(frame.at_ns, ip, (&mut clock, &mut times)) {
             Ok(((at, at_ns), (parsed, cut))) => {
                 last = last.max(at);
-                counts.cut += u64::from(cut);
-                counts.fragments += u64::from(is_fragment(&parsed, ip));
                 let capture::Sighting { interface, sent } = frame.sighting;
                 let sighting = Sighting { interface, sent };
+                if copies.is_copy(at, sighting, &parsed, ip) {
+                    return Ok(());
+                }
+                counts.cut += u64::from(cut);
+                counts.fragments += u64::from(is_fragment(&parsed, ip));
                 if sinks.wanted || tap.is_some() {
                     if let Some(traced) = analysis.traced(at, sighting, &parsed) {
                         sinks.add(&traced);
@@ -299,12 +313,9 @@ fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>, mut tap: Option<&m
     let extent = extent.map_err(|problem| {
         wrong(problem).hint("pcap and pcapng of Ethernet, raw IP, PPP, Linux cooked and loopback captures can be read")
     })?;
-    (counts.bytes, counts.broken, counts.skipped) = (extent.bytes, extent.broken, extent.skipped);
     counts.duration_s = last.as_secs_f64();
-    (counts.clock_back, counts.clock_forward) = (clock.back, clock.forward);
-    counts.other = analysis.other_packets();
-    counts.back_in_time = analysis.packets_back_in_time();
-    counts.seen_before = analysis.packets_seen_before();
+    counts.mirrored = copies.count();
+    counts.complete(extent, clock, &analysis);
     let Sinks { pictures, glimpses, segments, failure, .. } = sinks;
     let finished = match failure {
         Some(error) => Err(error),

@@ -59,7 +59,7 @@ pub(super) struct Life {
     pub(super) start_s: f64,
     end_s: f64,
     closed: bool,
-    reset: bool,
+    pub(super) reset: bool,
     handshake_s: Option<f64>,
 }
 
@@ -136,8 +136,8 @@ impl Ecn {
             ect0_packets: codepoints.ect_0,
             ect1_packets: codepoints.ect_1,
             ce_packets: codepoints.ce,
-            ece_acks: is_flag.then_some(codepoints.ece),
-            cwr_packets: is_flag.then_some(codepoints.cwr),
+            ece_acks: (is_flag && direction.has_acks()).then_some(codepoints.ece),
+            cwr_packets: (is_flag && direction.has_packets()).then_some(codepoints.cwr),
         }
     }
 }
@@ -150,16 +150,16 @@ pub(super) struct Volume {
     ip_bytes: u64,
     pub(super) bytes_new: u64,
     bytes_repeated: u64,
-    pub(super) bytes_acknowledged: u64,
-    pub(super) bytes_unseen: u64,
+    pub(super) bytes_acknowledged: Option<u64>,
+    pub(super) bytes_unseen: Option<u64>,
     /// Payload bytes of the goodput.
     #[serde(skip)]
     pub(super) bytes_of_goodput: u64,
     pub(super) active_s: f64,
     pub(super) goodput_bps: f64,
-    largest_segment_bytes: u64,
+    largest_segment_bytes: Option<u64>,
     initial_window_bytes: Option<u64>,
-    max_in_flight_bytes: u64,
+    max_in_flight_bytes: Option<u64>,
     max_window_bytes: Option<u64>,
     /// The mean window of the receiver while it limited the sender.
     limiting_window_bytes: Option<u64>,
@@ -168,20 +168,21 @@ pub(super) struct Volume {
 impl Volume {
     pub(super) fn new(direction: &Direction) -> Self {
         let volume = direction.volume;
+        let with_acks = |bytes: u64| direction.has_acks().then_some(bytes);
         Self {
             packets: volume.packets,
             data_packets: volume.data_packets,
             ip_bytes: volume.ip_bytes,
             bytes_new: volume.bytes_new,
             bytes_repeated: volume.bytes_repeated,
-            bytes_acknowledged: volume.bytes_acknowledged,
-            bytes_unseen: volume.bytes_unseen,
+            bytes_acknowledged: with_acks(volume.bytes_acknowledged),
+            bytes_unseen: with_acks(volume.bytes_unseen),
             bytes_of_goodput: volume.bytes_of_goodput,
             active_s: direction.active.as_secs_f64(),
             goodput_bps: direction.goodput_bps,
-            largest_segment_bytes: direction.largest_segment,
+            largest_segment_bytes: (volume.data_packets > 0).then_some(direction.largest_segment),
             initial_window_bytes: direction.initial_window,
-            max_in_flight_bytes: direction.max_in_flight,
+            max_in_flight_bytes: direction.has_both().then_some(direction.max_in_flight),
             max_window_bytes: direction.window.max,
             limiting_window_bytes: direction.window.limiting,
         }
@@ -197,10 +198,13 @@ pub(super) struct Delays {
     pub(super) rtt_median_s: Option<f64>,
     rtt_p95_s: Option<f64>,
     pub(super) turnaround_s: Option<f64>,
+    turnaround_samples: u64,
     turnaround_median_s: Option<f64>,
     turnaround_p95_s: Option<f64>,
     pub(super) round_trip_median_s: Option<f64>,
     pub(super) round_trip_p95_s: Option<f64>,
+    /// True if these two are sums of the parts above, away from the sender.
+    pub(super) round_trip_is_sum: bool,
 }
 
 impl Delays {
@@ -213,82 +217,87 @@ impl Delays {
             rtt_median_s: seconds(delays.round_trips.median),
             rtt_p95_s: seconds(delays.round_trips.p95),
             turnaround_s: seconds(delays.turnaround),
+            turnaround_samples: delays.answers.count,
             turnaround_median_s: seconds(delays.answers.median),
             turnaround_p95_s: seconds(delays.answers.p95),
             round_trip_median_s: seconds(median),
             round_trip_p95_s: seconds(p95),
+            round_trip_is_sum: direction.is_sum(),
         }
     }
 }
 
-/// Retransmissions and their causes.
+/// Retransmissions, if packets of the direction were captured; and their causes, if ACKs were, too.
 #[derive(Serialize)]
 pub(super) struct Repeats {
-    pub(super) retransmissions: u64,
-    pub(super) timeouts: u64,
-    pub(super) fast_retransmits: u64,
-    in_recovery: u64,
-    after_timeout: u64,
-    tail_loss_probes: u64,
-    unexplained: u64,
+    pub(super) retransmissions: Option<u64>,
+    pub(super) timeouts: Option<u64>,
+    pub(super) fast_retransmits: Option<u64>,
+    in_recovery: Option<u64>,
+    after_timeout: Option<u64>,
+    tail_loss_probes: Option<u64>,
+    unexplained: Option<u64>,
     timeout_share: Option<f64>,
-    pub(super) spurious: u64,
-    spurious_timeouts: u64,
-    timeouts_in_a_row: u64,
-    lost_before_capture: u64,
-    out_of_order: u64,
-    duplicated: u64,
-    probes: u64,
+    pub(super) spurious: Option<u64>,
+    spurious_timeouts: Option<u64>,
+    timeouts_in_a_row: Option<u64>,
+    lost_before_capture: Option<u64>,
+    out_of_order: Option<u64>,
+    duplicated: Option<u64>,
+    probes: Option<u64>,
 }
 
 impl Repeats {
     pub(super) fn new(direction: &Direction) -> Self {
         let repeats = direction.repeats;
+        let seen = |count: u64| direction.has_packets().then_some(count);
+        let explained = |count: u64| direction.has_both().then_some(count);
         Self {
-            retransmissions: repeats.packets(),
-            timeouts: repeats.timeouts,
-            fast_retransmits: repeats.fast,
-            in_recovery: repeats.in_recovery,
-            after_timeout: repeats.after_timeout,
-            tail_loss_probes: repeats.tail_probes,
-            unexplained: repeats.unknown,
-            timeout_share: repeats.timeout_share(),
-            spurious: repeats.spurious,
-            spurious_timeouts: repeats.spurious_timeouts,
-            timeouts_in_a_row: repeats.most_in_a_row,
-            lost_before_capture: repeats.lost_before_capture,
-            out_of_order: repeats.out_of_order,
-            duplicated: repeats.duplicated,
-            probes: repeats.probes,
+            retransmissions: seen(repeats.packets()),
+            timeouts: explained(repeats.timeouts),
+            fast_retransmits: explained(repeats.fast),
+            in_recovery: explained(repeats.in_recovery),
+            after_timeout: explained(repeats.after_timeout),
+            tail_loss_probes: explained(repeats.tail_probes),
+            unexplained: seen(repeats.unknown),
+            timeout_share: repeats.timeout_share().filter(|_| direction.has_both()),
+            spurious: explained(repeats.spurious),
+            spurious_timeouts: explained(repeats.spurious_timeouts),
+            timeouts_in_a_row: explained(repeats.most_in_a_row),
+            lost_before_capture: seen(repeats.lost_before_capture),
+            out_of_order: seen(repeats.out_of_order),
+            duplicated: seen(repeats.duplicated),
+            probes: seen(repeats.probes),
         }
     }
 }
 
-/// ACKs of the other side, its window, and pauses.
+/// ACKs of the other side and its window, if ACKs were captured; and pauses, if packets were.
 #[derive(Serialize)]
 pub(super) struct Acks {
-    acks: u64,
-    duplicate_acks: u64,
+    acks: Option<u64>,
+    duplicate_acks: Option<u64>,
     segments_per_ack: Option<f64>,
     compressed_acks_share: Option<f64>,
-    zero_windows: u64,
-    zero_window_s: f64,
-    pub(super) longest_stall_s: f64,
-    pauses: u64,
+    pub(super) zero_windows: Option<u64>,
+    pub(super) zero_window_s: Option<f64>,
+    pub(super) longest_stall_s: Option<f64>,
+    pauses: Option<u64>,
 }
 
 impl Acks {
     pub(super) fn new(direction: &Direction) -> Self {
         let (acks, window, events) = (direction.acks, direction.window, &direction.events);
+        let (has_acks, has_both) = (direction.has_acks(), direction.has_both());
         Self {
-            acks: acks.pure,
-            duplicate_acks: acks.duplicate,
-            segments_per_ack: share(direction.volume.segments, acks.pure),
+            acks: has_acks.then_some(acks.pure),
+            duplicate_acks: has_both.then_some(acks.duplicate),
+            segments_per_ack: if has_both { share(direction.volume.segments, acks.pure) } else { None },
             compressed_acks_share: share(acks.compressed, acks.spaced),
-            zero_windows: window.closings,
-            zero_window_s: window.closed.as_secs_f64(),
-            longest_stall_s: events.longest_stall.as_secs_f64(),
-            pauses: events.pauses_count,
+            zero_windows: has_acks.then_some(window.closings),
+            zero_window_s: has_acks.then_some(window.closed.as_secs_f64()),
+            longest_stall_s: has_both.then_some(events.longest_stall.as_secs_f64()),
+            pauses: direction.has_packets().then_some(events.pauses_count),
         }
     }
 }
@@ -299,7 +308,7 @@ pub(super) struct Limits {
     /// The basis of `limited_by`: `packets`, `timestamps`, `round_trip`; `null` if the capture's
     /// position does not allow a verdict.
     limits_from: Option<&'static str>,
-    pub(super) limited_by: BTreeMap<&'static str, f64>,
+    pub(super) limited_by: BTreeMap<&'static str, Option<f64>>,
     /// The main limit, in words.
     pub(super) limit: String,
 }
@@ -310,7 +319,7 @@ impl Limits {
         let limits = direction.limits;
         Self {
             limits_from: limits.basis.map(Basis::name),
-            limited_by: Limit::ALL.map(|limit| (limit.name(), limits.shares.share(limit))).into(),
+            limited_by: Limit::ALL.map(|limit| (limit.name(), limits.basis.map(|_| limits.shares.share(limit)))).into(),
             limit: main_limit(direction, round_trip_s),
         }
     }
@@ -379,8 +388,8 @@ mod tests {
     /// Three packets before segmentation have 25 segments.
     #[test]
     fn segments_per_ack_are_those_of_packets_before_segmentation() {
-        let volume = lastmile_analysis::Volume { data_packets: 3, segments: 25, ..Default::default() };
-        let acks = lastmile_analysis::Acks { pure: 10, ..Default::default() };
+        let volume = lastmile_analysis::Volume { packets: 3, data_packets: 3, segments: 25, ..Default::default() };
+        let acks = lastmile_analysis::Acks { captured: 10, pure: 10, ..Default::default() };
         let direction = Direction { volume, acks, ..Direction::default() };
         assert_eq!(Acks::new(&direction).segments_per_ack, Some(2.5));
     }

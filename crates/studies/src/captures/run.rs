@@ -50,9 +50,9 @@ impl RunCounters {
         for direction in directions {
             let is_in = |own: &str| direction == BOTH || own == direction;
             let flows = || flows.iter().filter(|flow| is_in(&flow.direction));
-            let own = |of: fn(&Row) -> u64| {
+            let own = |of: fn(&Row) -> Option<u64>| {
                 let rows = || rows.iter().filter(|row| is_in(row.direction));
-                (rows().count() > 0).then(|| rows().map(|row| of(row)).sum())
+                if rows().count() > 0 { rows().map(|row| of(row)).sum() } else { None }
             };
             let mut counter = |name, run, capture| {
                 counters.push(Counter { direction: direction.to_owned(), name, run, capture });
@@ -111,7 +111,7 @@ mod tests {
     /// Two rows of a connection, with payload and retransmissions of each direction.
     fn rows(number: usize, [up, down]: [(u64, u64); 2]) -> [Row; 2] {
         let direction = |(bytes_new, fast)| Direction {
-            volume: Volume { bytes_new, ..Volume::default() },
+            volume: Volume { packets: 1, bytes_new, ..Volume::default() },
             repeats: Repeats { fast, ..Repeats::default() },
             ..Direction::default()
         };

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use lastmile_analysis::Limit;
-use lastmile_results::format::{bytes, grouped, number, or_dash, percent, rate, seconds};
+use lastmile_results::format::{bytes, closings, estimated, grouped, number, or_dash, percent, rate, seconds, to_f64};
 use lastmile_text::escape;
 use lastmile_text::table::{Kind, Table, wrap};
 
 use super::connection::Row;
 use super::document::{CapturePosition, Document};
 use super::read::Analysed;
-use super::{both_ends, flows};
+use super::{both_ends, flows, without_data};
 use crate::error::Error;
 
 /// For a capture that was not read to its end: the position of the error, and its cause.
@@ -62,8 +62,18 @@ pub(super) fn warnings(document: &Document) -> Vec<String> {
         let count = document.incidents.packets_seen_at_other_interfaces;
         warn(format!("{count} packets were seen before at another interface of the capture and are left out"));
     }
-    let missed: u64 =
-        document.connections.iter().filter(|row| row.volume.bytes_new > 0).map(|row| row.volume.bytes_unseen).sum();
+    if document.incidents.packets_copied_by_mirror > 0 {
+        let count = document.incidents.packets_copied_by_mirror;
+        warn(format!(
+            "{} of {} packets ({}) are second copies, as a mirror port makes them that shows packets where they enter \
+             and where they depart; they are left out",
+            grouped(count),
+            grouped(packets),
+            percent(to_f64(count) / to_f64(packets))
+        ));
+    }
+    let rows = document.connections.iter();
+    let missed: u64 = rows.filter(|row| row.volume.bytes_new > 0).filter_map(|row| row.volume.bytes_unseen).sum();
     if missed > 0 {
         warn(format!(
             "the capture missed packets: {} bytes of theirs were acknowledged, and losses before the capture may be \
@@ -76,8 +86,8 @@ pub(super) fn warnings(document: &Document) -> Vec<String> {
     }
     let incidents = &document.incidents;
     for (way, count, largest_s) in [
-        ("back", incidents.clock_steps_back, incidents.largest_clock_step_s),
-        ("forward", incidents.clock_steps_forward, incidents.largest_clock_step_forward_s),
+        ("back", incidents.clock.clock_steps_back, incidents.clock.largest_clock_step_s),
+        ("forward", incidents.clock.clock_steps_forward, incidents.clock.largest_clock_step_forward_s),
     ] {
         if count > 0 {
             warn(format!(
@@ -87,21 +97,37 @@ pub(super) fn warnings(document: &Document) -> Vec<String> {
             ));
         }
     }
+    if incidents.clock.clock_steps_by_timestamps > 0 {
+        warn(format!(
+            "the clock of the capture was set forward {} times, by up to {}, by the timestamps of both ends of \
+             connections, which go on steadily: pauses there are none, and rates and shares of time are wrong",
+            incidents.clock.clock_steps_by_timestamps,
+            seconds(incidents.clock.largest_clock_step_by_timestamps_s)
+        ));
+    }
     all
 }
 
 /// The first lines about a capture.
 pub(super) fn summary(document: &Document) -> String {
     let incidents = &document.incidents;
-    let tcp =
-        document.packets - incidents.packets_without_ip - incidents.packets_not_tcp - incidents.packets_unreadable;
+    let others = incidents.packets_without_ip + incidents.packets_not_tcp + incidents.packets_unreadable;
+    let tcp = document.packets - others - incidents.packets_copied_by_mirror;
     let connections = document.connections.iter().map(|row| row.connection).collect::<BTreeSet<_>>().len();
     let plural = if connections == 1 { "" } else { "s" };
+    let of_links = || format!("link type {}", escape::line(&document.link_types.join(", ")));
+    if document.packets == 0 {
+        return if document.link_types.is_empty() { String::new() } else { format!("No packets; {}\n", of_links()) };
+    }
+    if document.packets == incidents.packets_without_ip {
+        return format!("{} packets, none of them IP; {}\n", grouped(document.packets), of_links());
+    }
     format!(
-        "{} packets in {}, {} of TCP; {connections} connection{plural} with data\n{}{}",
+        "{} packets in {}, {} of TCP; {connections} connection{plural} with data\n{}{}{}",
         grouped(document.packets),
         seconds(document.duration_s),
         grouped(tcp),
+        without_data::line(&document.connections_without_data),
         stands(&document.stands),
         marks(&document.connections)
     )
@@ -122,10 +148,8 @@ fn marks(rows: &[Row]) -> String {
 /// The tables of a capture in lines of `width`: its connections, their fairness, and the run's counters.
 pub(super) fn all(document: &Document, most: usize, width: u16) -> String {
     let mut text = String::new();
-    if document.packets > 0 {
-        for line in summary(document).lines() {
-            wrap(&mut text, line, 0, width);
-        }
+    for line in summary(document).lines() {
+        wrap(&mut text, line, 0, width);
     }
     if !document.connections.is_empty() {
         let _ = write!(text, "\n{}", connections(&document.connections, most, width));
@@ -187,7 +211,9 @@ fn stands(stands: &CapturePosition) -> String {
 
 fn connections(all: &[Row], most: usize, width: u16) -> String {
     use Kind::{Name, Number, Text};
-    let mut table = Table::new([
+    let are_closed = all.iter().any(|row| row.acks.zero_windows.is_some_and(|closings| closings > 0));
+    let are_reset = all.iter().any(|row| row.life.reset);
+    let mut columns = vec![
         ("#", Name),
         ("", Name),
         ("from", Text),
@@ -202,16 +228,20 @@ fn connections(all: &[Row], most: usize, width: u16) -> String {
         ("fast", Number),
         ("spurious", Number),
         ("stall", Number),
-        ("limited by", Text),
-    ]);
+    ];
+    columns.extend(are_closed.then_some(("window closed", Number)));
+    columns.extend(are_reset.then_some(("reset", Text)));
+    columns.push(("limited by", Text));
+    let mut table = Table::new(columns);
     let mut rows: Vec<&Row> = all.iter().collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.volume.bytes_acknowledged.max(row.volume.bytes_new)));
+    rows.sort_by_key(|row| std::cmp::Reverse(row.volume.bytes_acknowledged.unwrap_or(0).max(row.volume.bytes_new)));
     let shown = if most == 0 { rows.len() } else { rows.len().min(most) };
     let hidden = rows.len() - shown;
     rows.truncate(shown);
     rows.sort_by_key(|row| (row.connection, row.direction == "down"));
     for row in rows {
-        table.row([
+        let closed = row.acks.zero_windows.zip(row.acks.zero_window_s);
+        let mut cells = vec![
             row.connection.to_string(),
             row.direction.to_owned(),
             row.ends.from.clone(),
@@ -220,14 +250,17 @@ fn connections(all: &[Row], most: usize, width: u16) -> String {
             bytes(row.volume.bytes_of_goodput),
             rate(row.volume.goodput_bps),
             or_dash(row.delays.round_trip_median_s, seconds),
-            or_dash(row.delays.round_trip_p95_s, seconds),
-            grouped(row.repeats.retransmissions),
-            grouped(row.repeats.timeouts),
-            grouped(row.repeats.fast_retransmits),
-            grouped(row.repeats.spurious),
-            seconds(row.acks.longest_stall_s),
-            row.limits.limit.clone(),
-        ]);
+            or_dash(row.delays.round_trip_p95_s, |p95_s| estimated(p95_s, row.delays.round_trip_is_sum)),
+            or_dash(row.repeats.retransmissions, grouped),
+            or_dash(row.repeats.timeouts, grouped),
+            or_dash(row.repeats.fast_retransmits, grouped),
+            or_dash(row.repeats.spurious, grouped),
+            or_dash(row.acks.longest_stall_s, seconds),
+        ];
+        cells.extend(are_closed.then(|| or_dash(closed, |(count, closed_s)| closings(count, closed_s))));
+        cells.extend(are_reset.then(|| if row.life.reset { "RST" } else { "" }.to_owned()));
+        cells.push(row.limits.limit.clone());
+        table.row(cells);
     }
     let mut text = table.render_within(width);
     if hidden > 0 {
@@ -260,9 +293,9 @@ fn groups(text: &mut String, document: &Document, width: u16) {
     };
     let two = |value: f64| format!("{value:.3}");
     for group in &document.groups {
-        #[expect(clippy::cast_precision_loss, reason = "for printing")]
-        let share = |all: u64| group.timeouts as f64 / all as f64;
-        let all = group.timeouts + group.fast_retransmits;
+        let repairs = group.timeouts.zip(group.fast_retransmits);
+        let by_timeout = repairs.filter(|(timeouts, fast)| timeouts + fast > 0);
+        let share = |(timeouts, fast): (u64, u64)| to_f64(timeouts) / to_f64(timeouts + fast);
         table.row([
             name(group),
             group.connections.to_string(),
@@ -270,9 +303,9 @@ fn groups(text: &mut String, document: &Document, width: u16) {
             or_dash(group.jain_index, two),
             or_dash(group.jain_index_without_timers, two),
             or_dash(group.coefficient_of_variation, two),
-            grouped(group.timeouts),
-            grouped(group.fast_retransmits),
-            or_dash((all > 0).then_some(all), |all| percent(share(all))),
+            or_dash(group.timeouts, grouped),
+            or_dash(group.fast_retransmits, grouped),
+            or_dash(by_timeout, |repairs| percent(share(repairs))),
             or_dash(group.correlation_with_timeouts, |value| format!("{value:+.2}")),
         ]);
     }
@@ -290,9 +323,9 @@ pub(super) fn one(analysed: &Analysed, document: &Document, wanted: usize, width
             .hint(format!("connections are numbered from 1 to {count}")));
     };
     let mut text = String::new();
-    if !document.connections.iter().any(|row| row.connection == wanted) {
+    if let Some(without) = document.connections_without_data.iter().find(|one| one.connection == wanted) {
         let [up, down] = [&connection.up, &connection.down].map(|direction| direction.volume.packets);
-        let _ = writeln!(text, "no data: {up} packets up and {down} down, of the handshake or the end");
+        let _ = writeln!(text, "no data: {}, {up} packets up and {down} down", without.words());
     }
     // A SYN waits for a timer whatever its direction carries.
     for (name, direction) in [("up", &connection.up), ("down", &connection.down)] {
@@ -317,7 +350,7 @@ pub(super) fn one(analysed: &Analysed, document: &Document, wanted: usize, width
                 table.row([name.clone(), value.trim_matches('"').to_owned()]);
             }
         }
-        for limit in Limit::ALL {
+        for limit in Limit::ALL.into_iter().filter(|_| direction.limits.basis.is_some()) {
             table.row([format!("time limited by {}", limit.name()), percent(direction.limits.shares.share(limit))]);
         }
         text.push_str(&table.render_within(width));
@@ -335,9 +368,11 @@ pub(super) fn one(analysed: &Analysed, document: &Document, wanted: usize, width
 
 #[cfg(test)]
 mod tests {
+    use super::super::read::Counts;
     use super::*;
     use lastmile_analysis::{Analysis, Connection};
     use lastmile_packet::{FlowAddresses, FlowId, FlowKey, Meta, Parsed, SeqNumber, TcpFlags};
+    use lastmile_scenario::capture::Extent;
     use lastmile_units::{Duration, Instant};
 
     /// Three segments of 1000 bytes in 300 ms, with an ACK of the first two or without.
@@ -348,7 +383,7 @@ mod tests {
             let key = FlowKey { addresses: if up { forward } else { forward.reversed() }, protocol: 6 };
             analysis.packet(Instant::ZERO + Duration::from_ms(ms), &Parsed { meta, key, transport_offset: 20 });
         };
-        let ack = Meta { flags: TcpFlags::ACK, header_len: 40, ip_len: 40, ..Meta::default() };
+        let ack = Meta { flags: TcpFlags::ACK, window: 9_000, header_len: 40, ip_len: 40, ..Meta::default() };
         for number in 0..3 {
             packet(150 * u64::from(number), true, Meta { seq: SeqNumber::new(1_000 * number), ip_len: 1_040, ..ack });
         }
@@ -368,6 +403,45 @@ mod tests {
             let parts = text.lines().filter(|line| line.starts_with(" #")).count();
             assert!(parts > 1 && text.matches(" 1   down ").count() == parts, "{text}");
         }
+    }
+
+    /// Columns for closed windows and resets stand where some direction has them. What needs ACKs is absent without.
+    #[test]
+    fn closed_windows_resets_and_missing_acks_are_shown() {
+        let mut connection = captured(true);
+        let cells = |connection: &Connection| {
+            let text = connections(&[Row::new(1, connection, "up", &connection.up)], 0, 400);
+            let rows: Vec<Vec<String>> = text
+                .lines()
+                .map(|line| {
+                    line.split("   ").map(str::trim).map(str::to_owned).filter(|cell| !cell.is_empty()).collect()
+                })
+                .collect();
+            (rows[0].join("|"), rows[rows.len() - 1].join("|"))
+        };
+        let (head, _) = cells(&connection);
+        assert!(!head.contains("window closed") && !head.contains("reset"), "{head}");
+        connection.reset = true;
+        connection.up.window.closings = 2;
+        connection.up.window.closed = Duration::from_ms(1_500);
+        let (head, row) = cells(&connection);
+        assert!(head.ends_with("stall|window closed|reset|limited by") && row.contains("2 times, 1.5 s|RST"), "{row}");
+        let (_, row) = cells(&captured(false));
+        assert!(row.ends_with("3 kB|80 kbit/s|–|–|0|–|–|–|–|does not show from here"), "{row}");
+    }
+
+    /// Captures of Ethernet without packets, and with three of ARP; a folder of results has no link type.
+    #[test]
+    fn a_capture_without_ip_says_so() {
+        let text = |packets, foreign, links: &[&str]| {
+            let links = links.iter().map(|link| (*link).to_owned()).collect();
+            let extent = Extent { links, ..Extent::default() };
+            let counts = Counts { packets, foreign, extent, ..Counts::default() };
+            all(&Document::new(&Analysed { counts, ..Analysed::default() }, None), 0, 80)
+        };
+        assert_eq!(text(0, 0, &["ETHERNET"]), "No packets; link type ETHERNET\n\n");
+        assert_eq!(text(3, 3, &["ETHERNET", "PPP"]), "3 packets, none of them IP; link type ETHERNET, PPP\n\n");
+        assert_eq!(text(0, 0, &[]), "\n");
     }
 
     /// 16 000 bits in 300 ms are 53.3 kbit/s, 24 000 bits 80 kbit/s.

@@ -4,6 +4,7 @@ use lastmile_analysis::datagrams::DatagramAnalysis;
 use lastmile_analysis::joined::Fingerprints;
 use lastmile_analysis::{Analysis, Sighting};
 use lastmile_packet::{FlowAddresses, FlowId, FlowKey, Meta, Parsed, Protocol, SeqNumber, TcpFlags};
+use lastmile_scenario::capture::Extent;
 use lastmile_units::{Duration, Instant};
 use serde_json::Value;
 
@@ -45,12 +46,19 @@ fn analysed() -> Analysed {
         datagrams.packet(at, &packet, &[]);
         glimpses.packet(at_ms * 1_000_000, Sighting::default(), &packet);
     }
+    // A connection without data.
+    let (_, lone) = packets().remove(2);
+    let key = FlowKey { addresses: FlowAddresses::of_simulated(FlowId::new(2)), protocol: 6 };
+    analysis.packet(Instant::ZERO + Duration::from_ms(50), &Parsed { key, ..lone });
     Analysed {
         path: "a.pcap".into(),
         run: None,
         connections: analysis.finish(),
         datagrams: datagrams.finish(),
-        counts: read::Counts::default(),
+        counts: read::Counts {
+            extent: Extent { links: vec!["RAW".to_owned()], ..Extent::default() },
+            ..read::Counts::default()
+        },
         pictures: None,
         glimpses: Some(glimpses),
         segments: None,

@@ -152,6 +152,73 @@ fn acknowledged_octets_of_holes_were_missed_by_the_capture() {
     assert_eq!((volume.bytes_new, volume.bytes_unseen, volume.bytes_acknowledged), (3_000, 3_000, 6_000));
 }
 
+/// A packet of the side that opened, with this number of octets, or a FIN of theirs.
+fn up(talk: &mut Talk, ms: u64, offset: u32, payload: u16, flags: TcpFlags) {
+    let meta = Meta { seq: SeqNumber::new(ISN).add(offset), ack: SeqNumber::new(8), flags, ..Meta::default() };
+    talk.packet(ms, true, meta, Options::NONE, payload);
+}
+
+/// The packet of the other side that acknowledges the octets before `offset`.
+fn down(talk: &mut Talk, ms: u64, offset: u32, flags: TcpFlags) {
+    let (seq, ack) = (SeqNumber::new(8), SeqNumber::new(ISN).add(offset));
+    talk.packet(ms, false, Meta { seq, ack, flags, window: 1_000, ..Meta::default() }, Options::NONE, 0);
+}
+
+const FIN: TcpFlags = TcpFlags::FIN.with(TcpFlags::ACK);
+
+/// Of an upload of 2 000 octets the capture has the receiver's packets alone: the last octet that it acknowledges is
+/// the FIN, alone at 900 ms or together with data, where the receiver closes as well.
+#[test]
+fn a_fin_that_the_capture_missed_is_no_octet_of_data() {
+    for (acks, end, expected) in [
+        (vec![(0, 1), (100, 2_001), (900, 2_002)], FIN, (2_000, 2_000, 100)),
+        (vec![(0, 1), (100, 1_001), (200, 2_002)], FIN, (2_000, 2_000, 200)),
+        (vec![(0, 1), (100, 2_001), (900, 2_002)], TcpFlags::ACK, (2_001, 2_001, 900)),
+        (vec![(0, 1), (100, 2_001), (900, 2_002)], TcpFlags::RST, (2_001, 2_001, 900)),
+    ] {
+        let mut talk = Talk::amid();
+        for &(ms, offset) in &acks {
+            down(&mut talk, ms, offset, TcpFlags::ACK);
+        }
+        down(&mut talk, 901, 2_002, end);
+        let way = talk.up();
+        let (volume, active) = (way.volume, Duration::from_ms(expected.2));
+        assert_eq!((volume.bytes_acknowledged, volume.bytes_unseen), (expected.0, expected.1), "{acks:?} {end:?}");
+        assert_eq!(way.active, active, "{acks:?} {end:?}");
+        assert_eq!((way.has_packets(), way.has_acks(), way.limits.basis), (false, true, None));
+    }
+    // With its data the capture knows the FIN itself, and an octet that it missed before a reset is one.
+    let mut talk = Talk::open();
+    up(&mut talk, 200, 1, 1_000, FIN);
+    down(&mut talk, 300, 1_002, FIN);
+    let volume = talk.up().volume;
+    assert_eq!((volume.bytes_acknowledged, volume.bytes_unseen), (1_000, 0));
+}
+
+/// Of a download the capture has the data alone, with one segment again: no ACK shows a cause or a limit.
+#[test]
+fn without_acks_no_cause_and_no_limit_is_known() {
+    let mut talk = Talk::amid();
+    for (ms, number) in [(0, 0), (1, 1), (900, 1), (901, 2)] {
+        talk.data(ms, number);
+    }
+    let way = talk.up();
+    assert_eq!((way.has_packets(), way.has_acks(), way.limits.basis), (true, false, None));
+    assert_eq!((way.repeats.packets(), way.repeats.unknown), (1, 1));
+    assert!(way.limits.shares.total().is_zero());
+}
+
+/// The window closes at 300 ms, and the capture ends 700 ms later.
+#[test]
+fn a_window_that_stays_closed_is_closed_to_the_end_of_the_capture() {
+    let mut talk = Talk::open();
+    talk.data(200, 0);
+    talk.ack_with_window(300, 1, 0, &[]);
+    talk.ack_with_window(1_000, 1, 0, &[]);
+    let window = talk.up().window;
+    assert_eq!((window.closings, window.closed), (1, Duration::from_ms(700)));
+}
+
 /// Next to the receiver, without timestamps, with a handshake of 150 ms: a repair may be a quarter faster. A packet
 /// that fills the hole of 201 ms sooner was overtaken.
 #[test]

@@ -209,6 +209,54 @@ fn the_wait_for_a_syn_is_the_handshakes_in_both_directions() {
     );
 }
 
+/// Next to the client, without timestamps: the handshake takes a second behind a queue, and later answers 60 ms. The
+/// server sends at once, or 500 ms after the request that it acknowledges at once.
+#[test]
+fn a_slow_handshake_is_no_measure_of_later_answers() {
+    for (requests, first, application) in [(false, 1_060, 0), (true, 1_560, 500)] {
+        let mut talk = Talk::opened(1_000, 1_000);
+        let request = if requests { 100 } else { 0 };
+        let client = Meta { seq: SeqNumber::new(ISN).add(1), flags: TcpFlags::ACK, window: 16_000, ..Meta::default() };
+        let ack = client.seq.add(u32::from(request));
+        let server = Meta { seq: SeqNumber::new(8), ack, window: 1_000, ..client };
+        if requests {
+            talk.packet(1_000, true, Meta { ack: SeqNumber::new(8), ..client }, Options::NONE, request);
+            talk.packet(1_060, false, server, Options::NONE, 0);
+        }
+        let client = Meta { seq: ack, ..client };
+        for (ms, number) in [(first, 0), (first + 60, 1), (first + 120, 2)] {
+            let seq = SeqNumber::new(8 + 1_000 * number);
+            talk.packet(ms, false, Meta { seq, ..server }, Options::NONE, 1_000);
+            talk.packet(ms, true, Meta { ack: seq.add(1_000), ..client }, Options::NONE, 0);
+        }
+        let limits = talk.end().down.limits;
+        let spans = [Limit::Handshake, Limit::Application].map(|limit| limits.shares.of(limit).as_ms());
+        assert_eq!((limits.basis, spans), (Some(Basis::RoundTrip), [60, application]), "{limits:?}");
+        // Two spans between the segments, and one to the answer of the last.
+        assert_eq!(limits.shares.total().as_ms(), 60 + application + 3 * 60, "{limits:?}");
+    }
+}
+
+/// Within one host, with timestamps: the receiver closes its window at 300 ms for two seconds.
+#[test]
+fn a_window_that_was_closed_limits_a_sender_at_an_unknown_position() {
+    let mut talk = Talk::opened(0, 0);
+    for (ms, number) in [(100, 0), (2_300, 1), (2_400, 2)] {
+        talk.stamped_data(ms, number, (ms as u32, if ms == 100 { 0 } else { 2_300 }));
+        if ms == 100 {
+            talk.options = Options::NONE.with_timestamps(100, 1);
+            talk.ack_with_window(ms, number + 1, 0, &[]);
+            talk.options = Options::NONE.with_timestamps(2_300, 1);
+            talk.ack_with_window(2_300, number + 1, 16_000, &[]);
+        } else {
+            talk.stamped_ack(ms, number + 1, &[]);
+        }
+    }
+    let limits = talk.up().limits;
+    let spans = [Limit::ReceiveWindow, Limit::Application].map(|limit| limits.shares.of(limit).as_ms());
+    assert_eq!((limits.basis, spans), (Some(Basis::Timestamps), [2_200, 100]), "{limits:?}");
+}
+
 /// Next to the client, without timestamps: the server waits 100 ms for the answer to its SYN, which show as the time
 /// from the SYN to the first data. The time from the SYN of the client to that of the server is the same wait.
 #[test]

@@ -35,7 +35,7 @@ class CapturePlots:
         ]
         if not chosen:
             raise KeyError(f"no data of connection {connection}, direction {direction}")
-        return dict(max(chosen, key=lambda row: row["bytes_acknowledged"]))
+        return dict(max(chosen, key=lambda row: row["bytes_acknowledged"] or row["bytes_new"]))
 
     @styled
     def time_sequence(
