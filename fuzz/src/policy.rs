@@ -42,7 +42,7 @@ fn check_accepted(policy: &Policy) {
     }
     let tops = policy.classes.iter().filter(|class| class.parent.is_none());
     let guaranteed: u64 = tops.filter_map(|class| class.rate).map(BitRate::as_bps).sum();
-    assert!(guaranteed <= policy.line.up.as_bps(), "no more is guaranteed than there is");
+    assert!(guaranteed <= policy.line.up.map_or(0, BitRate::as_bps), "no more is guaranteed than there is");
     for class in &policy.classes {
         assert!(class.rate.is_none_or(|rate| rate <= class.ceil), "a class has no more than its ceiling");
     }

@@ -5,14 +5,12 @@
 
 mod read;
 
+use lastmile_kernel::Configuration;
 use lastmile_kernel::command::{Command, Step, table_of};
 use lastmile_kernel::script::{self, Devices};
-use lastmile_kernel::{Configuration, Flood};
-use lastmile_linklayer::LinkLayer;
 use lastmile_results::json;
 use lastmile_scenario::{Diagnostic, Source};
 use lastmile_text::{csv, escape, shell, systemd};
-use lastmile_units::{BitRate, ByteCount};
 
 /// The longest text. Longer ones test nothing more, and their pages take long.
 const LONGEST: usize = 4096;
@@ -81,12 +79,7 @@ fn script(about: &str, lacking: &str, word: &str) -> String {
         has_ifb: true,
         counts_for: None,
         joins_segments: true,
-        flood: Flood {
-            rate: BitRate::from_mbit_per_s(1),
-            layer: LinkLayer::from_name("ipoa-vcmux").expect("a preset"),
-            largest: ByteCount::new(1500),
-            by_cake: false,
-        },
+        flood: None,
     };
     script::write(&configuration, Devices { device: Some(word), ifb: Some("ifb0") })
 }

@@ -73,8 +73,8 @@ pub trait Discipline<P: Packet> {
     }
 
     /// Changes the rate of the shaper at `now`: of a token bucket filter, a drain without a law, a CAKE with a
-    /// bandwidth, an HTB or HFSC with one class on the link, or of one below a discipline that only forwards. Bytes that have departed are charged at the rates
-    /// of their time, and unpaid ones are paid at the new rate.
+    /// bandwidth, an HTB or HFSC with one class on the link, or of one below a discipline that only forwards. Bytes
+    /// that have departed are charged at the rates of their time, and unpaid ones are paid at the new rate.
     ///
     /// False: this discipline has no such shaper, and nothing has changed. `next_ready` may change.
     fn set_rate(&mut self, _now: Instant, _rate: BitRate) -> bool {

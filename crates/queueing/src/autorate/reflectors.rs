@@ -3,8 +3,8 @@
 //! A replaced reflector is the last spare, and keeps its baseline. Checks, at most one replacement each:
 //!
 //! - *Rotation*: each `reflector_replacement_interval` one reflector is replaced whatever its delays are.
-//! - *Comparison*: each `reflector_comparison_interval` the first reflector whose sum of baselines, or whose mean excess
-//!   in a direction, is above the least of all by more than a threshold.
+//! - *Comparison*: each `reflector_comparison_interval` the first reflector whose sum of baselines, or whose mean
+//!   excess in a direction, is above the least of all by more than a threshold.
 //! - *Health*: each `reflector_health_check_interval` a reflector without a reply for `reflector_response_deadline`
 //!   commits an offence, and is replaced at `reflector_misbehaving_detection_thr` of the latest
 //!   `reflector_misbehaving_detection_window` checks.

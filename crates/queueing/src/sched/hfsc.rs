@@ -94,8 +94,8 @@ impl Config {
         Ok(())
     }
 
-    /// Gives the class on the link this rate as its upper limit, and every other curve is in proportion: its first piece
-    /// has the same bytes. False: several classes are on the link, or that class has no straight upper limit.
+    /// Gives the class on the link this rate as its upper limit, and every other curve is in proportion: its first
+    /// piece has the same bytes. False: several classes are on the link, or that class has no straight upper limit.
     pub fn set_rate(&mut self, rate: BitRate) -> bool {
         let Some(whole) = self.whole() else { return false };
         let change = |curve: &mut ServiceCurve| curve.set_rate(whole, rate);

@@ -174,9 +174,9 @@ proptest! {
         }
     }
 
-    /// HTB owes a packet, and its burst is another: the third waits until the rates have carried the first, and times are
-    /// rounded by a picosecond for the debt and the burst. In HFSC the second waits for that, and a picosecond of the
-    /// curves is up to 200 of the clock.
+    /// HTB owes a packet, and its burst is another: the third waits until the rates have carried the first, and times
+    /// are rounded by a picosecond for the debt and the burst. In HFSC the second waits for that, and a picosecond of
+    /// the curves is up to 200 of the clock.
     #[test]
     fn a_tree_of_classes_keeps_every_rate(
         first in 100_u64..20_000,
@@ -260,8 +260,8 @@ fn rates_of_classes_are_in_proportion() {
     assert_eq!(times(Spec::Hfsc(steeper), 6, &[(0, 4000)]), [0, 6_000, 12_000, 18_000, 24_000, 36_000]);
 }
 
-/// A queue without a shaper, a CAKE without a bandwidth, a drain with a law, and trees that no class limits keep what they
-/// have.
+/// A queue without a shaper, a CAKE without a bandwidth, a drain with a law, and trees that no class limits keep what
+/// they have.
 #[test]
 fn a_queue_without_a_shaper_refuses_a_rate() {
     let unlimited = Spec::Cake(cake::Config::default());

@@ -204,8 +204,8 @@ fn regulated(table: &Table<'_>, around: &Around, share: Option<Ratio>) -> Option
     if let Some(clamp) = table.table("clamp") {
         let clamp = clamp.open(&schema::CLAMP);
         let rtt: Option<Duration> = clamp.get("rtt");
-        // The transmission of one packet each way, which on a slow line is a good part of a round trip. A direction that
-        // is not shaped counts as fast.
+        // The transmission of one packet each way, which on a slow line is a good part of a round trip. A direction
+        // that is not shaped counts as fast.
         let line = &around.line;
         let [up, down] = [(line.up, line.up_layer), (line.down, line.down_layer)]
             .map(|(rate, layer)| rate.map_or(Duration::ZERO, |rate| rate.time_for(layer.on_wire(around.largest))));

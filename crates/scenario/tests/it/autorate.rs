@@ -114,7 +114,8 @@ fn a_policy_without_two_shapers_is_refused() {
         (before, "no shaper of the downstream", "share in [down]"),
         (&format!("{before}down = {{ drain = true }}\n"), "no shaper of the downstream", "without drain"),
         (
-            "scheduler = { kind = \"cbq\", place = \"middlebox\", share = \"95 %\" }\ndown = { share = \"90 %\" }\nautorate = {}\n\
+            "scheduler = { kind = \"cbq\", place = \"middlebox\", share = \"95 %\" }\n\
+             down = { share = \"90 %\" }\nautorate = {}\n\
              [[class]]\nname = \"all\"\nrate = \"50 %\"\n",
             "the rates of classes of \"cbq\" do not follow",
             "kind = \"htb\" or \"hfsc\"",
@@ -174,8 +175,8 @@ fn thirds(policy: &str) -> [(f64, f64); 3] {
     })
 }
 
-/// Classes of HTB and HFSC in both directions: their rates are in proportion, and the download follows the line as under
-/// CAKE.
+/// Classes of HTB and HFSC in both directions: their rates are in proportion, and the download follows the line as
+/// under CAKE.
 #[test]
 fn the_rates_of_classes_follow_a_line_that_halves() {
     for kind in ["htb", "hfsc"] {

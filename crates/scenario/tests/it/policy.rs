@@ -229,8 +229,8 @@ fn what_people_deploy_shapes_both_ways() {
     }
 }
 
-/// `get_htb_burst` of sqm-scripts: 1 ms of the shaper's rate. 38 of 40 Mbit/s up send 4750 bytes, 45 of 50 down 5625. Of
-/// less than a packet it makes one, as at 486.4 kbit/s, where 1 ms is 60 bytes.
+/// `get_htb_burst` of sqm-scripts: 1 ms of the shaper's rate. 38 of 40 Mbit/s up send 4750 bytes, 45 of 50 down 5625.
+/// Of less than a packet it makes one, as at 486.4 kbit/s, where 1 ms is 60 bytes.
 #[test]
 fn bursts_of_sqm_are_what_the_shaper_sends_in_a_millisecond() {
     let layer = preset::IP.link;

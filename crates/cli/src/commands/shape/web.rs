@@ -48,7 +48,7 @@ impl Reporter {
         let (mut groups, mut tables) = (Vec::new(), Vec::new());
         for (shown, hop) in in_force.directions.iter().zip(&hops) {
             let classes = classes(&shown.classes, hop);
-            let rate_bps = shown.rate.map(|rate| rate.as_bps());
+            let rate_bps = shown.rate.map(lastmile_units::BitRate::as_bps);
             groups.push(charts::group(shown.name, shown.title(), rate_bps, hop, &classes));
             if !classes.is_empty() {
                 tables.push(charts::table(format!("classes {}", shown.name), &classes, hop.wire_per_byte()));

@@ -49,7 +49,8 @@ impl Plan {
         if autorate.is_some() {
             let are_cake = [&up, &down].iter().all(|of| matches!(of, Some((_, Spec::Cake(_)))));
             let remark = if are_cake {
-                "the script cake-autorate moves them, beside this set-up with dl_if=$IFB, ul_if=$DEV and the values above"
+                "the script cake-autorate moves them, beside this set-up with dl_if=$IFB, ul_if=$DEV and the values \
+                 above"
             } else {
                 "the script cake-autorate moves the bandwidth of CAKE alone"
             };

@@ -95,7 +95,7 @@ pub(super) fn production(table: &Table) -> Result<TableResult, ExperimentError> 
     let (line, left) = (whole(&table.scenario, "up_bps")? / 1000, whole(&table.scenario, "left_kbps")?);
     let policy =
         Policy::load("adsl-optimizer", None, None).map_err(|report| ExperimentError::Network(report.to_string()))?;
-    let policy_line = policy.line.up.map_or(0, |rate| rate.as_bps());
+    let policy_line = policy.line.up.map_or(0, lastmile_units::BitRate::as_bps);
     let policy_left = policy_line - policy.ack.map_or(0, |ack| ack.rate.as_bps());
     let mut result = TableResult::new(KEY, table);
     let mut same = true;

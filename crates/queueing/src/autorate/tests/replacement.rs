@@ -35,8 +35,8 @@ fn three_offences_of_sixty_checks_replace_a_reflector() {
     assert_eq!([0, 1, 2].map(|pinger| controller.reflector(pinger)), [Some(0), Some(1), None]);
 }
 
-/// Of three checks two: an offence at 1.1 s, none at 2.2 and 3.3 s, and again at 4.4 and 5.5 s. The offence of 1.1 s has
-/// left the window by 4.4 s.
+/// Of three checks two: an offence at 1.1 s, none at 2.2 and 3.3 s, and again at 4.4 and 5.5 s. The offence of 1.1 s
+/// has left the window by 4.4 s.
 #[test]
 fn an_offence_leaves_the_window() {
     let mut config = two_of_four();
@@ -84,8 +84,8 @@ fn a_longer_baseline_than_the_shortest_replaces_a_reflector() {
     assert_eq!(kbit(&controller)[0], 9_900);
 }
 
-/// Excesses of 50 ms have means of 4 750, 9 048 and 12 938 us (0.095 of each, 0.905 of the mean before); 10 ms more than
-/// the least is too much. While a direction has a high load no excess counts.
+/// Excesses of 50 ms have means of 4 750, 9 048 and 12 938 us (0.095 of each, 0.905 of the mean before); 10 ms more
+/// than the least is too much. While a direction has a high load no excess counts.
 #[test]
 fn more_delay_than_the_least_replaces_a_reflector() {
     for (count, is_loaded, expected) in [(2, false, None), (3, false, Some((1, 2, Reason::Excess))), (3, true, None)] {

@@ -106,8 +106,8 @@ mod tests {
         assert!(!bucket.conforms(start, true));
     }
 
-    /// A debt of 20 bytes takes 20 ms at a byte a millisecond. After half of it the rate is doubled, so the other 10 bytes
-    /// take 5 ms. The burst is of 100 bytes as before.
+    /// A debt of 20 bytes takes 20 ms at a byte a millisecond. After half of it the rate is doubled, so the other 10
+    /// bytes take 5 ms. The burst is of 100 bytes as before.
     #[test]
     fn tokens_are_owed_at_the_rates_of_their_time() {
         let mut bucket = Bucket::new(BitRate::from_kbit_per_s(8), WireBytes::new(100));

@@ -22,7 +22,8 @@ pub(in crate::policy) static AUTORATE: Section = Section {
     heading: "`[autorate]`",
     about: "The controller of [cake-autorate](../mechanisms/cake-autorate.md): pings move the rates of both shapers \
             between a minimum and a maximum. It needs `place = \"middlebox\"` and a `share` in `[down]`; what these \
-            leave of the line are the base rates. Rates of classes of `htb` and `hfsc` follow in proportion. Keys have the names and defaults of the script; one key holds \
+            leave of the line are the base rates. Rates of classes of `htb` and `hfsc` follow in proportion. \
+            Keys have the names and defaults of the script; one key holds \
             for both directions.",
     keys: &[
         Key::with_default("min_shaper_rate", Kind::Share, "25 %", "The least rate, as a share of the base rate."),
