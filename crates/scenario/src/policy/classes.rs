@@ -430,6 +430,11 @@ fn tell(checked: Result<(), TreeError>, read: &[(Class, Table<'_>)], root: &Tabl
     None
 }
 
+/// The queue before a direction that nothing shapes: no packet waits there.
+pub(super) fn unshaped() -> Spec {
+    Spec::fifo(1000)
+}
+
 /// A policy knows its line. CAKE's times allow for slow packets only where it knows the rate.
 pub(super) fn with_bandwidth(mut queue: Spec, rate: BitRate) -> Spec {
     if let Spec::Cake(cake) = &mut queue {

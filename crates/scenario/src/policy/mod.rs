@@ -41,11 +41,6 @@ pub use numbers::{Numbers, class_at};
 pub use reference::render as render_reference;
 pub(crate) use schema::SECTIONS;
 
-/// The queue before a direction that nothing shapes: no packet waits there.
-fn unshaped() -> Spec {
-    Spec::fifo(1000)
-}
-
 impl Policy {
     /// Reads the built-in policy of this name, or the file at this path, for `line`.
     ///
@@ -139,7 +134,7 @@ impl Policy {
                 queue: Box::new(self.up.clone()),
             }),
         };
-        (up, self.down.as_ref().map_or_else(unshaped, |down| down.queue.clone()))
+        (up, self.down.as_ref().map_or_else(classes::unshaped, |down| down.queue.clone()))
     }
 }
 

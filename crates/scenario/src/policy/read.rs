@@ -5,7 +5,7 @@ use lastmile_queueing::spec::Spec;
 use lastmile_units::{BitRate, ByteCount, Ratio};
 
 use super::autorate::{self, Shaper};
-use super::classes::{Around, Sharing, kind_of_queue, scheduled, with_bandwidth};
+use super::classes::{Around, Sharing, kind_of_queue, scheduled, unshaped, with_bandwidth};
 use super::form::{FORMS, Form};
 use super::model::{Down, Line, LineOf, Policy, Position, Regulated};
 use super::{down, schema};
@@ -110,7 +110,7 @@ fn upstream(root: &Table<'_>, line: Line) -> Option<Upstream> {
     let largest: Option<ByteCount> = scheduler.get("largest");
     let (form, place, share, largest) = (form?, place?, share?, largest?);
     let Some(line_up) = line.up else {
-        let (kind, queue) = ("none".to_owned(), super::unshaped());
+        let (kind, queue) = ("none".to_owned(), unshaped());
         let sharing = Sharing { ack: None, classes: Vec::new(), rules: Vec::new(), kind, queue };
         return Some(Upstream { rate: None, form: Form::None, largest, place: Position::Middlebox, sharing });
     };
