@@ -125,7 +125,7 @@ fn configuration(condition: &Match, up: bool) -> Configuration {
         name: "test",
         about: "",
         notes: vec![],
-        up: of(if up { &sorted } else { &fifo }),
+        up: Some(of(if up { &sorted } else { &fifo })),
         down: (!up).then(|| of(&sorted)),
         classes: &[],
         header: Device::Ethernet,
