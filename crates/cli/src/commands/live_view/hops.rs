@@ -123,7 +123,7 @@ mod tests {
             words.collect::<Vec<_>>()
         };
         assert_eq!(last([None; 2]), [""; 0]);
-        let expected = ["requests 20.0 /s", "collisions 6.00 /s", "grants 12.0 /s", "unused 8 kbit/s"];
+        let expected = ["requests 20 /s", "collisions 6 /s", "grants 12 /s", "unused 8.00 kbit/s"];
         assert_eq!(last([Some(before), Some(now)]), expected);
     }
 }
