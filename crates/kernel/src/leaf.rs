@@ -174,6 +174,9 @@ impl Nearest {
                         "the kernel's DualPI2 chooses the queue by the ECN field alone, not by the code point NQB",
                     );
                 }
+                if config.predicted.is_some() {
+                    self.remark_on_next("the kernel's DualPI2 marks by the sojourn time, not by a predicted wait");
+                }
                 self.tried.push(dualpi2(config, place.accounting));
                 self.without_aqm(config.limit, place);
             }
