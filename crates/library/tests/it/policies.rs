@@ -53,6 +53,7 @@ fn prague_alone_fills_the_upstream_with_a_dual_queue() {
     let outcome = lastmile_sim::run(scenario.network_ref()).unwrap();
     let flow = summarise(&Origin::default(), scenario.network_ref(), &outcome).flows.remove(0);
     assert!(flow.goodput_bps > 0.9 * flow.limits.bound_bps.unwrap(), "{flow:?}");
+    assert!(flow.limits.explanation.contains(" reductions for CE marks"), "{}", flow.limits.explanation);
 }
 
 #[test]
