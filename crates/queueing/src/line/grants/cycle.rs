@@ -109,8 +109,8 @@ mod tests {
         assert_eq!(piggyback.cycle().map(|cycle| cycle.time), Some(Duration::from_ms(4)));
     }
 
-    /// 20 Mbit/s have 5000 bytes in 2 ms. Of the slots, the one 4 ms after a request is its first. 6000 and 10 000 bytes
-    /// end in the next one, with which the next request leaves: 8 and 13.3 Mbit/s. 16 000 bytes have four slots: 12.8 Mbit/s.
+    /// 20 Mbit/s have 5000 bytes in 2 ms. The first slot begins 4 ms after a request. 6000 and 10 000 bytes end in the
+    /// next one, with which the next request leaves: 8 and 13.3 Mbit/s. 16 000 bytes have four slots: 12.8 Mbit/s.
     #[test]
     fn a_grant_in_several_slots_delays_the_next_request() {
         for (most, cycle_ms) in [(5_000, 4), (6_000, 6), (10_000, 6), (16_000, 10)] {
