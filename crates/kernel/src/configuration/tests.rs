@@ -391,7 +391,7 @@ fn what_a_kernel_lacks_is_told_with_its_consequences() {
 /// tc-dualpi2(8) counts gains in hertz: 41/256 and 819/256.
 #[test]
 fn dualpi2_becomes_dualpi2_or_a_short_fifo() {
-    let predicted = Some(lastmile_units::BitRate::from_mbit_per_s(1));
+    let predicted = Some(BitRate::from_mbit_per_s(1));
     let config = dualpi2::Config { queue_protection: true, nqb: true, predicted, ..dualpi2::Config::default() };
     let (configuration, all) = of(&Spec::DualPi2(config), &[]);
     let at = all.iter().position(|line| line.contains(" dualpi2 ")).unwrap();
