@@ -163,20 +163,7 @@ impl Nearest {
                 self.without_aqm(config.limit, place);
             }
             Spec::DocsisPie(config) => self.docsis_pie(config, place),
-            Spec::DualPi2(config) => {
-                if config.queue_protection {
-                    self.remark_on_next(
-                        "the kernel's DualPI2 does not protect its shallow queue from flows that build it",
-                    );
-                }
-                if config.nqb {
-                    self.remark_on_next(
-                        "the kernel's DualPI2 chooses the queue by the ECN field alone, not by the code point NQB",
-                    );
-                }
-                self.tried.push(dualpi2(config, place.accounting));
-                self.without_aqm(config.limit, place);
-            }
+            Spec::DualPi2(config) => self.dualpi2(config, place),
             Spec::Red(config) => {
                 self.tried.push(red(config, place.accounting));
                 self.fifo(config.limit, Overflow::Tail, place);
@@ -240,6 +227,19 @@ impl Nearest {
              do not depend on sizes, and bursts are spared by PIE's rule",
         );
         self.tried.push(docsis_pie(config, place.accounting));
+        self.without_aqm(config.limit, place);
+    }
+
+    fn dualpi2(&mut self, config: &aqm::dualpi2::Config, place: &Place<'_>) {
+        let lacking = [
+            (config.queue_protection, "does not protect its shallow queue from flows that build it"),
+            (config.nqb, "chooses the queue by the ECN field alone, not by the code point NQB"),
+            (config.predicted.is_some(), "marks by the sojourn time, not by a predicted wait"),
+        ];
+        for (_, words) in lacking.into_iter().filter(|(asked, _)| *asked) {
+            self.remark_on_next(format!("the kernel's DualPI2 {words}"));
+        }
+        self.tried.push(dualpi2(config, place.accounting));
         self.without_aqm(config.limit, place);
     }
 

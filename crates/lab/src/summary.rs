@@ -266,6 +266,7 @@ fn snapshots(samples: &[lab::Sample], glances: &[lab::Glance], from: Instant) ->
             streams: vec![None; sample.flows.len()],
             receive_window: vec![None; sample.flows.len()],
             retransmissions: tcp().map(|tcp| tcp.map_or(0, |tcp| tcp.retransmissions)).collect(),
+            mark_reductions: vec![0; sample.flows.len()],
             queue_delay: hops().map(|hop| waits(since, hop, |glance| glance.waited)).collect(),
             ack_queue_delay: hops().map(|hop| waits(since, hop, |glance| glance.acks_waited)).collect(),
             losses: Vec::new(),

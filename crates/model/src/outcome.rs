@@ -338,6 +338,8 @@ pub struct Snapshot {
     pub receive_window: Vec<Option<u64>>,
     /// Segments that each sender had retransmitted by this time.
     pub retransmissions: Vec<u64>,
+    /// Reductions of the window for CE marks by this time; 0 where they are not counted.
+    pub mark_reductions: Vec<u64>,
     /// Queueing delay of the packets that departed since the preceding snapshot, by link.
     pub queue_delay: Vec<Waits>,
     /// Queueing delay of the pure ACKs that departed since the preceding snapshot, by link.

@@ -24,6 +24,8 @@ pub(crate) struct Interval {
     pub(crate) round_trips: Vec<RoundTrips>,
     /// Retransmitted segments.
     pub(crate) retransmissions: Vec<u64>,
+    /// Reductions of the window for CE marks.
+    pub(crate) mark_reductions: Vec<u64>,
     /// Bits sent.
     pub(crate) wire_bits: Vec<u64>,
     /// Delays of the packets that left the queue.
@@ -80,6 +82,7 @@ impl Interval {
         self.to = next.to;
         add_each(&mut self.bytes, &next.bytes);
         add_each(&mut self.retransmissions, &next.retransmissions);
+        add_each(&mut self.mark_reductions, &next.mark_reductions);
         add_each(&mut self.wire_bits, &next.wire_bits);
         self.losses.extend(next.losses);
         self.receive_window = next.receive_window;
@@ -132,6 +135,7 @@ impl Interval {
             receive_window: places.iter().map(|place| after.receive_window[*place]).collect(),
             round_trips: round_trips.collect(),
             retransmissions: difference(|snapshot| &snapshot.retransmissions),
+            mark_reductions: difference(|snapshot| &snapshot.mark_reductions),
             wire_bits: wire_bits.collect(),
             waits: after.queue_delay.clone(),
             ack_waits: after.ack_queue_delay.clone(),

@@ -41,6 +41,8 @@ pub(crate) struct Case<'a> {
     pub(crate) receive_window: Option<u64>,
     /// Retransmitted segments.
     pub(crate) retransmissions: u64,
+    /// Reductions of the window for CE marks.
+    pub(crate) mark_reductions: u64,
     /// Packets for each ACK over the flow's life, and its goodput in the phase, bit/s.
     pub(crate) reached: (f64, f64),
     /// The data of all traffic in the phase.
@@ -195,9 +197,14 @@ impl Case<'_> {
                     (_, true) => "window of its model",
                     (_, false) => "congestion window",
                 };
+                let marked = match self.mark_reductions {
+                    count if count <= self.retransmissions => String::new(),
+                    1 => ", 1 reduction for CE marks".to_owned(),
+                    count => format!(", {count} reductions for CE marks"),
+                };
                 match self.retransmissions {
-                    0 => format!("{control}{trip}"),
-                    count => format!("{control}{trip}, {}", self.retransmitted(count)),
+                    0 => format!("{control}{trip}{marked}"),
+                    count => format!("{control}{trip}{marked}, {}", self.retransmitted(count)),
                 }
             }
         }

@@ -123,9 +123,15 @@ pub(crate) static REORDER_TABLE: Section = Section {
     keys: &[
         SHARE,
         CORRELATION,
-        Key::with_default("gap", Kind::Count, "1", "One packet in `gap` may overtake, counted from the last that did.")
-            .at_least("1")
-            .at_most("1000000"),
+        Key::with_default(
+            "gap",
+            Kind::Count,
+            "1",
+            "One packet in `gap` may overtake, counted from the last that did. With a `share` of p, 1 / (gap - 1 + 1 / \
+             p) of all packets overtake.",
+        )
+        .at_least("1")
+        .at_most("1000000"),
     ],
 };
 

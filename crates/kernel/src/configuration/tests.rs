@@ -391,7 +391,8 @@ fn what_a_kernel_lacks_is_told_with_its_consequences() {
 /// tc-dualpi2(8) counts gains in hertz: 41/256 and 819/256.
 #[test]
 fn dualpi2_becomes_dualpi2_or_a_short_fifo() {
-    let config = dualpi2::Config { queue_protection: true, nqb: true, ..dualpi2::Config::default() };
+    let predicted = Some(BitRate::from_mbit_per_s(1));
+    let config = dualpi2::Config { queue_protection: true, nqb: true, predicted, ..dualpi2::Config::default() };
     let (configuration, all) = of(&Spec::DualPi2(config), &[]);
     let at = all.iter().position(|line| line.contains(" dualpi2 ")).unwrap();
     assert!(
@@ -405,6 +406,7 @@ fn dualpi2_becomes_dualpi2_or_a_short_fifo() {
     assert_eq!(all[at + 2], "tc qdisc add dev $DEV parent 1a57:1 handle 1a58: pfifo limit 10");
     assert!(configuration.left_out[0].contains("does not protect"), "{:?}", configuration.left_out);
     assert!(configuration.left_out[1].contains("NQB"), "{:?}", configuration.left_out);
+    assert!(configuration.left_out[2].contains("predicted wait"), "{:?}", configuration.left_out);
 }
 
 /// 512 000 / (3 * 424) packets of 69 bytes, 26/27 of that with OAM cells. Over PTM 578 bytes are 600 of

@@ -42,6 +42,20 @@ fn check(name: &str, scenario: &Scenario, outcome: &Outcome) {
     }
 }
 
+/// The modem predicts the wait of its shallow queue without that for grants, so that Prague fills the line.
+#[test]
+fn prague_alone_fills_the_upstream_with_a_dual_queue() {
+    let text = line("docsis-lld-1000-50").unwrap().with(&home("gamers").unwrap()).text;
+    let (text, _) = text.split_once("[[traffic]]").unwrap();
+    let upload = "[[traffic]]\nname = \"upload\"\nkind = \"bulk\"\ndirection = \"up\"\n\
+                  tcp = { variant = \"prague\", ecn = \"accecn\" }\n";
+    let scenario = Scenario::parse("prague", &format!("{text}{upload}"), &[]).unwrap_or_else(|e| panic!("{e}"));
+    let outcome = lastmile_sim::run(scenario.network_ref()).unwrap();
+    let flow = summarise(&Origin::default(), scenario.network_ref(), &outcome).flows.remove(0);
+    assert!(flow.goodput_bps > 0.9 * flow.limits.bound_bps.unwrap(), "{flow:?}");
+    assert!(flow.limits.explanation.contains(" reductions for CE marks"), "{}", flow.limits.explanation);
+}
+
 #[test]
 fn every_line_runs_under_every_policy() {
     let family = home("family").unwrap();

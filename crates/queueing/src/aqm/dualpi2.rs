@@ -8,11 +8,13 @@
 //! - The scheduler is the weighted round robin of Linux, which section 4.2.2 allows, in place of a time-shifted
 //!   FIFO.
 //! - The shallow queue marks at a step, as in Linux, in place of a ramp from 0.8 to 1.2 ms; a packet that finds
-//!   at most `min_qlen_step` packets before it when it arrives is spared.
+//!   at most `min_qlen_step` packets before it when it arrives is spared. On request, marks follow the ramp and the
+//!   predicted wait of DOCSIS when a packet arrives ([`predicted`]).
 //! - The wait of a queue is the age of its head, at the time of each update. Drops and marks are decided when a
 //!   packet departs.
 //! - Protection measures the wait of the shallow queue by the age of its head, and a packet counts as
-//!   congestion if that age has reached the step; DOCSIS has a ramp and the length of the queue.
+//!   congestion if that age has reached the step; with the predicted wait, by that and its ramp, as in DOCSIS.
+//! - The virtual queue of the predicted wait is not corrected by the length of the queue.
 //! - The probability is a fixed-point number, so that runs are the same on every machine.
 //!
 //! Packets of a flow with different ECN fields wait in different queues, and may overtake each other. Cost: O(1)
@@ -20,17 +22,20 @@
 
 mod config;
 mod controller;
+mod predicted;
 mod protection;
 mod queues;
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{Meta, Packet};
-use lastmile_units::{Instant, Limit, WireBytes};
+use lastmile_units::{Duration, Instant, Limit, WireBytes};
 
 pub use self::config::{Config, DualPi2Error};
 use self::controller::Controller;
+use self::predicted::Predicted;
 use self::protection::Protection;
 use self::queues::{Queue, Queues};
+use crate::aqm::pi::ONE;
 use crate::catalogue::{Built, Mechanism};
 use crate::discipline::Counter;
 use crate::fifo::{Tally, check_limit};
@@ -56,6 +61,7 @@ pub struct DualPi2<P: Packet> {
     config: Config,
     queues: Queues<P>,
     controller: Controller,
+    predicted: Option<Predicted>,
     protection: Option<Protection>,
     random: Stream,
     /// Two of the largest packets.
@@ -73,6 +79,7 @@ impl<P: Packet> DualPi2<P> {
             config: *config,
             queues: Queues::new(config.limit, link_layer, config.classic_protection, largest)?,
             controller: Controller::default(),
+            predicted: config.predicted.map(|rate| Predicted::new(rate, config.step)),
             protection: config.queue_protection.then(|| Protection::new(config.seed)),
             random: Stream::new(config.seed, "dualpi2"),
             spared: largest + largest,
@@ -82,22 +89,38 @@ impl<P: Packet> DualPi2<P> {
     }
 
     /// The queue in which a packet waits: ECT(1) and CE identify L4S (RFC 9331, section 5.1).
-    fn queue_for(&mut self, now: Instant, packet: &P) -> Queue {
+    fn queue_for(&mut self, now: Instant, packet: &mut P) -> Queue {
         let meta = packet.meta();
         let nqb = self.config.nqb && meta.dscp() == Config::NQB;
         if !(nqb || matches!(meta.ecn(), Meta::ECT_1 | Meta::CE)) {
             return Queue::Classic;
         }
+        let (flow, size) = (meta.flow, meta.ip_bytes());
+        let (wait, congestion) = self.congestion(now, packet);
         let Some(protection) = &mut self.protection else { return Queue::Shallow };
-        let wait = self.queues.wait(Queue::Shallow, now);
-        let congests = wait >= self.config.step;
-        let score = protection.score(now, meta.flow, meta.ip_bytes(), congests);
+        let score = protection.score(now, flow, size, congestion);
         if protection::is_sanctioned(wait, score) {
             self.counts.redirected += 1;
+            self.predicted.iter_mut().for_each(|predicted| predicted.leaves(self.queues.on_wire(size)));
             Queue::Classic
         } else {
             Queue::Shallow
         }
+    }
+
+    /// The wait of the shallow queue as a packet arrives, and the probability of a mark at this wait. By the predicted
+    /// wait, the packet is marked here.
+    fn congestion(&mut self, now: Instant, packet: &mut P) -> (Duration, u64) {
+        let Some(predicted) = &mut self.predicted else {
+            let wait = self.queues.wait(Queue::Shallow, now);
+            return (wait, if wait >= self.config.step { ONE } else { 0 });
+        };
+        let wait = predicted.joins(now, self.queues.on_wire(packet.meta().ip_bytes()));
+        let probability = predicted.probability(wait);
+        if predicted.marks(probability) && packet.mark_ce() {
+            self.counts.marked_step += 1;
+        }
+        (wait, probability)
     }
 
     /// The decision of the coupled probabilities about a packet that is about to depart.
@@ -139,7 +162,7 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
             drops.dropped(now, packet, reason);
             return;
         }
-        let queue = self.queue_for(now, &packet);
+        let queue = self.queue_for(now, &mut packet);
         packet.meta_mut().join_class(queue as usize);
         self.queues.put(queue, packet, self.config.min_qlen_step);
     }
@@ -164,7 +187,8 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
                 Queue::Shallow => {
                     self.counts.marked_l += u64::from(marks);
                     let waited = now.since(packet.meta().arrived);
-                    if !marks && subject_to_step && waited >= self.config.step && packet.mark_ce() {
+                    let by_wait = subject_to_step && self.predicted.is_none();
+                    if !marks && by_wait && waited >= self.config.step && packet.mark_ce() {
                         self.counts.marked_step += 1;
                     }
                     self.counts.sent_l += 1;

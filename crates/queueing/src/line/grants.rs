@@ -3,7 +3,8 @@
 //!
 //! A station asks a head end for capacity. A request leaves at a *request opportunity*, or with
 //! granted data (*piggyback*). The head end answers with *grants*: spans of time on the wire, in
-//! slots of one length. A pattern lists the parts of the slots that the station may use. A grant takes
+//! slots of one length. A pattern lists the parts of the slots that the station may use; an opportunity in a
+//! slot of the other direction moves to the next. A grant takes
 //! effect in the first slot that begins at least one *response* after the request. *Proactive*
 //! grants need no request. The bytes that they carry count towards the requests that have already reached the
 //! head end, and use the tokens of the service flow. A requested grant that covers the time of a proactive one
@@ -310,24 +311,15 @@ impl Config {
         asked + self.slots.round()
     }
 
-    /// How long packets wait for grants on a line that carries much and is not full, where requests leave with granted
-    /// data: for the answer, and for a slot. With one request outstanding, for the answer to the previous request, too.
-    /// `None`: the station never asks.
-    #[must_use]
-    pub fn wait_under_load(&self) -> Option<Duration> {
-        let requests = self.requests.as_ref()?;
-        let before = match requests.outstanding {
-            Outstanding::One => requests.response,
-            Outstanding::Many => Duration::ZERO,
-        };
-        Some(before + requests.response + self.slots.round())
-    }
-
-    /// The most of that wait: for an opportunity, too.
+    /// The longest that packets wait for grants on a line that carries much and is not full: as on an idle line, and
+    /// with one request outstanding for the answer to the previous request, too.
     #[must_use]
     pub fn longest_wait_under_load(&self) -> Duration {
-        let every = self.requests.as_ref().map_or(Duration::ZERO, |requests| requests.every);
-        self.wait_under_load().map_or(Duration::ZERO, |wait| wait + every)
+        let before = match &self.requests {
+            Some(requests) if requests.outstanding == Outstanding::One => requests.response,
+            _ => Duration::ZERO,
+        };
+        before + self.longest_wait()
     }
 
     /// The size of a buffer behind a queue that shapes: what the line sends in the longest wait for a grant, and two

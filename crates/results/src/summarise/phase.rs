@@ -129,6 +129,7 @@ impl Run<'_> {
                 receive_window: part.receive_window[index],
                 round_trips: part.round_trips[index],
                 retransmissions,
+                mark_reductions: part.mark_reductions[index],
                 reached,
                 data,
             };

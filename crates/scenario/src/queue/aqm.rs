@@ -153,6 +153,16 @@ impl Readable for pie::Config {
     }
 }
 
+/// The rate of a service flow: that of the key `sustained`, or of the wire.
+fn sustained(table: &Table<'_>, wire: &Wire) -> Option<BitRate> {
+    let rate = table.optional::<BitRate>("sustained").or(wire.rate);
+    if rate.is_none() && !table.has("sustained") {
+        let message = format!("{}: a link without a rate", table.path("sustained"));
+        table.error("sustained", message, Some("give the rate of the service flow".into()));
+    }
+    rate
+}
+
 impl Readable for docsis_pie::Config {
     const SECTION: &'static Section = &Section {
         heading: "`kind = \"docsis-pie\"`",
@@ -180,18 +190,11 @@ impl Readable for docsis_pie::Config {
 
     fn read(table: &Table<'_>, wire: &Wire, _depth: usize) -> Option<Self> {
         let target: Option<Duration> = table.get("target");
-        let [sustained, peak] = ["sustained", "peak"].map(|key| table.optional::<BitRate>(key));
+        let (sustained, peak) = (sustained(table, wire), table.optional::<BitRate>("peak"));
         let burst: Option<WireBytes> = table.get("burst");
         let limit = capacity::limit(table, "limit", wire);
         let seed: Option<u64> = table.get("seed");
-        let Some(sustained) = sustained.or(wire.rate) else {
-            if !table.has("sustained") {
-                let message = format!("{}: a link without a rate", table.path("sustained"));
-                table.error("sustained", message, Some("give the rate of the service flow".into()));
-            }
-            return None;
-        };
-        let (target, burst, limit) = (target?, burst?, limit?);
+        let (target, burst, limit, sustained) = (target?, burst?, limit?, sustained?);
         Some(Self { target, sustained, peak: peak.unwrap_or(sustained), burst, limit, seed: seed? })
     }
 
@@ -240,7 +243,21 @@ impl Readable for dualpi2::Config {
                 "step_thresh",
                 Kind::Time,
                 "1 ms",
-                "The shallow queue marks each packet that has waited as long.",
+                "The shallow queue marks each packet that has waited as long. With `delay = \"predicted\"`, the end of \
+                 a ramp.",
+            ),
+            Key::with_default(
+                "delay",
+                Kind::Choice(&["measured", "predicted"]),
+                "measured",
+                "The wait by which the shallow queue marks: the sojourn time of a packet that departs, or for one that \
+                 arrives the wait that `sustained` predicts, without the wait for grants, as in DOCSIS.",
+            ),
+            Key::optional(
+                "sustained",
+                Kind::Rate,
+                "the rate that empties the queue",
+                "Maximum Sustained Traffic Rate of the service flow, on the wire; for `delay = \"predicted\"`.",
             ),
             Key::with_default(
                 "min_qlen_step",
@@ -283,6 +300,16 @@ impl Readable for dualpi2::Config {
         let [target, period, step] = ["target", "tupdate", "step_thresh"].map(|key| table.get::<Duration>(key));
         let [alpha, beta, coupling] =
             ["alpha", "beta", "coupling_factor"].map(|key| u32::try_from(table.get::<u64>(key)?).ok());
+        let predicted = match table.choice("delay", &[("measured", false), ("predicted", true)])? {
+            true => Some(sustained(table, wire)?),
+            false => {
+                if table.optional::<BitRate>("sustained").is_some() {
+                    let hint = Some("delay = \"predicted\"".to_owned());
+                    table.warning("sustained", format!("{}: not used", table.path("sustained")), hint);
+                }
+                None
+            }
+        };
         let min_qlen_step: Option<PacketCount> = table.get("min_qlen_step");
         let classic_protection: Option<Ratio> = table.get("classic_protection");
         let [queue_protection, nqb] = ["queue_protection", "nqb"].map(|key| table.get::<bool>(key));
@@ -296,6 +323,7 @@ impl Readable for dualpi2::Config {
             beta: beta?,
             coupling: coupling?,
             step: step?,
+            predicted,
             min_qlen_step: min_qlen_step?,
             classic_protection: classic_protection?,
             queue_protection: queue_protection?,

@@ -1,4 +1,4 @@
-//! A queue whose target lies below the wait for grants: it drops packets of a line that is not full.
+//! Queues that count the wait for grants as if it were a backlog: they drop or mark packets of a line that is not full.
 
 use lastmile_queueing::line::Config;
 use lastmile_queueing::spec::Spec;
@@ -6,18 +6,19 @@ use lastmile_units::Duration;
 
 use crate::reader::Table;
 
-/// A target of a queue: its key, the value in the file, and the target that it means.
-struct Target {
+/// A wait at which a queue drops or marks: its key, and the wait that the value in the file means.
+struct Limit {
     kind: &'static str,
     key: &'static str,
-    target: Duration,
+    wait: Duration,
     /// CoDel's: it must be well above the target.
     interval: Option<Duration>,
 }
 
-impl Target {
-    fn of(queue: &Spec) -> Option<Self> {
-        let target = |kind, target, interval| Some(Self { kind, key: "target", target, interval });
+impl Limit {
+    /// The target of the AQM of `queue`.
+    fn target(queue: &Spec) -> Option<Self> {
+        let target = |kind, wait, interval| Some(Self { kind, key: "target", wait, interval });
         match queue {
             Spec::Codel(codel) => target("codel", codel.target, Some(codel.interval)),
             Spec::FqCodel(codel) => target("fq-codel", codel.target, Some(codel.interval)),
@@ -25,45 +26,72 @@ impl Target {
             Spec::FqPie(pie) => target("fq-pie", pie.control.target, None),
             Spec::DualPi2(dual) => target("dualpi2", dual.target, None),
             // CAKE's target is a twentieth of its round-trip time.
-            Spec::Cake(cake) => Some(Self { kind: "cake", key: "rtt", target: cake.rtt / 20, interval: None }),
+            Spec::Cake(cake) => Some(Self { kind: "cake", key: "rtt", wait: cake.rtt / 20, interval: None }),
             _ => None,
         }
     }
 
-    /// The first below `wait` in a tree of queues.
-    fn below(queue: &Spec, wait: Duration) -> Option<Self> {
-        let own = Self::of(queue).filter(|own| own.target < wait);
-        own.or_else(|| queue.below().into_iter().find_map(|queue| Self::below(queue, wait)))
+    /// The wait from which on `queue` marks every packet.
+    fn threshold(queue: &Spec) -> Option<Self> {
+        let threshold = |kind, key, wait| Some(Self { kind, key, wait, interval: None });
+        match queue {
+            Spec::Codel(codel) => threshold("codel", "ce_threshold", codel.ce_threshold?.delay),
+            Spec::FqCodel(codel) => threshold("fq-codel", "ce_threshold", codel.ce_threshold?.delay),
+            Spec::DualPi2(dual) if dual.predicted.is_none() => threshold("dualpi2", "step_thresh", dual.step),
+            _ => None,
+        }
     }
 
-    /// The keys with a target of at least `wait`, in whole milliseconds.
-    fn for_wait(&self, wait: Duration) -> String {
-        let ms = wait.as_ps().div_ceil(Duration::from_ms(1).as_ps());
+    /// The first one in a tree of queues that is at most `wait`.
+    fn reached(queue: &Spec, wait: Duration, of: fn(&Spec) -> Option<Self>) -> Option<Self> {
+        let own = of(queue).filter(|own| own.wait <= wait);
+        own.or_else(|| queue.below().into_iter().find_map(|queue| Self::reached(queue, wait, of)))
+    }
+
+    /// The keys with a value above `wait`, in whole milliseconds.
+    fn above(&self, wait: Duration) -> String {
+        let ms = wait.as_ps() / Duration::from_ms(1).as_ps() + 1;
         match (self.key, self.interval) {
             ("rtt", _) => format!("rtt = \"{} ms\"", 20 * ms),
+            ("step_thresh", _) => format!("delay = \"predicted\", as DOCSIS has it, or step_thresh = \"{ms} ms\""),
             // RFC 8289 recommends a target of 5 to 10 % of the interval.
             (_, Some(interval)) if interval < Duration::from_ms(10 * ms) => {
                 format!("target = \"{ms} ms\", interval = \"{} ms\"", 10 * ms)
             }
-            _ => format!("target = \"{ms} ms\""),
+            (key, _) => format!("{key} = \"{ms} ms\""),
         }
     }
 }
 
-/// Warns of a target below the wait for grants of `line`, at `key` of the table, which holds the queue or names its
-/// policy. Behind a queue that shapes, packets wait for grants in a buffer, which no queue counts.
+/// Warns of a target that packets which wait for grants of `line` reach, and of a threshold that a single packet
+/// reaches, at `key` of the table, which holds the queue or names its policy. Behind a queue that shapes, packets wait
+/// for grants in a buffer, which no queue counts.
 pub(crate) fn warn_of_grants(table: &Table<'_>, key: &'static str, line: &Config, queue: &Spec) {
     let Some(grants) = line.grants.as_ref().filter(|_| queue.shapers().is_empty()) else { return };
-    let (Some(wait), longest) = (grants.wait_under_load(), grants.longest_wait_under_load()) else { return };
-    let Some(found) = Target::below(queue, wait) else { return };
-    let Target { kind, key: own, target, .. } = found;
-    let meaning = if own == "rtt" { " (a twentieth of rtt)" } else { "" };
-    let message = format!(
-        "{}.{own} of {kind}: a target of {target}{meaning}, where packets wait {wait} for grants: packets of a \
-         line that is not full are dropped",
-        table.path(key)
-    );
-    table.warning(key, message, Some(found.for_wait(longest)));
+    if grants.requests.is_none() {
+        return;
+    }
+    let wait = grants.longest_wait_under_load();
+    if let Some(found) = Limit::reached(queue, wait, Limit::target) {
+        let Limit { kind, key: own, wait: target, .. } = found;
+        let meaning = if own == "rtt" { " (a twentieth of rtt)" } else { "" };
+        let message = format!(
+            "{}.{own} of {kind}: a target of {target}{meaning}, where packets wait up to {wait} for grants: packets of \
+             a line that is not full are dropped",
+            table.path(key)
+        );
+        table.warning(key, message, Some(found.above(wait)));
+    }
+    let wait = grants.longest_wait();
+    if let Some(found) = Limit::reached(queue, wait, Limit::threshold) {
+        let Limit { kind, key: own, wait: threshold, .. } = found;
+        let message = format!(
+            "{}.{own} of {kind}: {threshold}, where a single packet waits up to {wait} for a grant: packets of a line \
+             that is not full are marked",
+            table.path(key)
+        );
+        table.warning(key, message, Some(found.above(wait)));
+    }
 }
 
 #[cfg(test)]
@@ -79,29 +107,53 @@ mod tests {
         scenario.warnings().to_string()
     }
 
-    /// 3 ms of answer and a slot of 2 ms; an opportunity in 2 ms more is the most.
+    /// 3 ms of answer, a slot of 2 ms, and 2 ms for an opportunity are 7 ms at most.
     #[test]
-    fn a_target_below_the_wait_for_grants_is_told() {
-        let told = warnings("\"docsis-3.1\"", "{ kind = \"codel\", target = \"4 ms\" }");
-        let expected = "access.up.queue.target of codel: a target of 4 ms, where packets wait 5 ms for grants";
-        assert!(told.contains(expected) && told.ends_with("hint: target = \"7 ms\""), "{told}");
-        for queue in ["codel", "fq-codel", "pie", "fq-pie", "dualpi2"] {
-            let told = warnings("\"docsis-3.1\"", &format!("{{ kind = {queue:?}, target = \"3 ms\" }}"));
-            assert!(told.contains(&format!("target of {queue}: a target of 3 ms")), "{told}");
-            assert_eq!(warnings("\"docsis-3.1\"", &format!("{{ kind = {queue:?}, target = \"5 ms\" }}")), "");
+    fn a_target_that_the_wait_for_grants_reaches_is_told() {
+        let told = warnings("\"docsis-3.1\"", "{ kind = \"codel\", target = \"7 ms\" }");
+        let expected = "access.up.queue.target of codel: a target of 7 ms, where packets wait up to 7 ms for grants";
+        assert!(told.contains(expected) && told.ends_with("hint: target = \"8 ms\""), "{told}");
+        for queue in ["codel", "fq-codel", "pie", "fq-pie"] {
+            let told = warnings("\"docsis-3.1\"", &format!("{{ kind = {queue:?}, target = \"5 ms\" }}"));
+            assert!(told.contains(&format!("target of {queue}: a target of 5 ms")), "{told}");
+            assert_eq!(warnings("\"docsis-3.1\"", &format!("{{ kind = {queue:?}, target = \"8 ms\" }}")), "");
         }
-        let cake = warnings("\"docsis-3.1\"", "{ kind = \"cake\", rtt = \"60 ms\" }");
-        assert!(cake.contains("access.up.queue.rtt of cake: a target of 3 ms (a twentieth of rtt)"), "{cake}");
-        assert!(cake.ends_with("hint: rtt = \"140 ms\""), "{cake}");
+        for grants in ["\"docsis-3.1\"", "{ kind = \"docsis-3.1\", sustained = \"25 Mbit/s\" }"] {
+            let cake = warnings(grants, "{ kind = \"cake\" }");
+            assert!(cake.contains("access.up.queue.rtt of cake: a target of 5 ms (a twentieth of rtt)"), "{cake}");
+            assert!(cake.ends_with("hint: rtt = \"160 ms\""), "{cake}");
+        }
+        // 5 and 2.5 ms, and a round of 2.5 ms.
+        let tdd = warnings("\"5g-tdd\"", "{ kind = \"fq-codel\" }");
+        assert!(tdd.contains("a target of 5 ms, where packets wait up to 10 ms for grants"), "{tdd}");
     }
 
-    /// 8 ms and a slot of 1 ms; with 10 ms for an opportunity, 19 ms, of which 190 ms are ten times.
+    /// 10 ms for an opportunity, 8 ms and a slot of 1 ms are 19 ms.
     #[test]
     fn the_interval_grows_with_the_target() {
         let told = warnings("\"lte\"", "{ kind = \"ack-pacing\", rate = \"10 Mbit/s\", queue = { kind = \"codel\" } }");
-        assert!(told.contains("access.up.queue.target of codel: a target of 5 ms, where packets wait 9 ms"), "{told}");
-        assert!(told.ends_with("hint: target = \"19 ms\", interval = \"190 ms\""), "{told}");
-        assert_eq!(warnings("\"lte\"", "{ kind = \"codel\", target = \"19 ms\", interval = \"190 ms\" }"), "");
+        assert!(
+            told.contains("access.up.queue.target of codel: a target of 5 ms, where packets wait up to 19 ms"),
+            "{told}"
+        );
+        assert!(told.ends_with("hint: target = \"20 ms\", interval = \"200 ms\""), "{told}");
+        assert_eq!(warnings("\"lte\"", "{ kind = \"codel\", target = \"20 ms\", interval = \"200 ms\" }"), "");
+    }
+
+    /// On `docsis-lld` a packet waits for an opportunity, an answer and a slot of 1 ms each.
+    #[test]
+    fn a_threshold_that_a_single_packet_reaches_is_told() {
+        let told = warnings("\"docsis-lld\"", "{ kind = \"dualpi2\", step_thresh = \"3 ms\" }");
+        let expected = "queue.step_thresh of dualpi2: 3 ms, where a single packet waits up to 3 ms for a grant";
+        assert!(told.contains(expected) && told.contains("hint: delay = \"predicted\""), "{told}");
+        assert!(told.ends_with("step_thresh = \"4 ms\""), "{told}");
+        assert_eq!(warnings("\"docsis-lld\"", "{ kind = \"dualpi2\", step_thresh = \"4 ms\" }"), "");
+        assert_eq!(warnings("\"docsis-lld\"", "{ kind = \"dualpi2\", delay = \"predicted\" }"), "");
+        for queue in ["codel", "fq-codel"] {
+            let told = warnings("\"docsis-lld\"", &format!("{{ kind = {queue:?}, ce_threshold = \"1 ms\" }}"));
+            assert!(told.contains(&format!("ce_threshold of {queue}: 1 ms")), "{told}");
+            assert!(told.ends_with("hint: ce_threshold = \"4 ms\""), "{told}");
+        }
     }
 
     /// DOCSIS-PIE reckons by the backlog. Behind a shaper packets wait in a buffer. A station that never asks waits for

@@ -37,6 +37,7 @@ pub(crate) struct Counts {
     pub(crate) data_received: u64,
     /// Packets with data that was sent before.
     pub(crate) retransmissions: u64,
+    pub(crate) mark_reductions: u64,
     /// Expiries of the retransmission timer, or of the probe timeout.
     pub(crate) timeouts: u64,
     /// Entries into fast retransmit, or reductions of the window for losses.
@@ -269,6 +270,7 @@ impl End {
                     data_packets: stats.data_packets,
                     data_received: stats.data_received,
                     retransmissions: stats.retransmissions.into(),
+                    mark_reductions: stats.ecn_reductions.into(),
                     timeouts: stats.timeouts.into(),
                     fast_retransmits: stats.fast_retransmits.into(),
                     acks_sent: stats.acks_sent,
@@ -281,6 +283,7 @@ impl End {
                     data_packets: stats.data_packets,
                     data_received: stats.data_received,
                     retransmissions: stats.retransmissions,
+                    mark_reductions: 0,
                     timeouts: stats.probe_timeouts,
                     fast_retransmits: stats.reductions,
                     acks_sent: stats.acks_sent,

@@ -85,6 +85,10 @@ pub(crate) fn snapshot(simulation: &mut Simulation<'_>) -> Snapshot {
         streams: declared.iter().map(|flow| transfer(flow).map(stream)).collect(),
         receive_window: declared.iter().map(|flow| sender(flow)?.peer_window()).collect(),
         retransmissions: counts().map(|counts| counts.map_or(0, |(_, retransmissions)| retransmissions)).collect(),
+        mark_reductions: declared
+            .iter()
+            .map(|flow| sender(flow).map_or(0, |sender| sender.counts().mark_reductions))
+            .collect(),
         queue_delay: Vec::with_capacity(simulation.net.links.len()),
         ack_queue_delay: Vec::with_capacity(simulation.net.links.len()),
         losses: simulation.net.losses.take_latest(),

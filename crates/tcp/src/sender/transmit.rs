@@ -199,13 +199,18 @@ impl Sender {
 
     /// The size of the packets that Linux builds: the octets of 2^-10 s at the rate of the window and a
     /// fifth more (twice that rate in the first half of slow start), in whole segments, at least two and at
-    /// most 64 KiB.
+    /// most 64 KiB. A burst of Prague has the octets of 2^-12 s and at least one segment (`prague_burst_shift`;
+    /// RFC 9331, section 4.3).
     pub(super) fn burst(&self) -> u64 {
         let mss = u64::from(self.mss);
         if let Some(rate) = self.pacing_rate() {
-            // `bbr_min_tso_segs`: below 1.2 Mbit/s a burst of BBR may have a single segment.
-            let least = if self.data.congestion.is_model() && rate.octets_per_s() < 150_000 { 1 } else { 2 };
-            return ((rate.octets_per_s() / 1024).min(65_535) / mss).max(least) * mss;
+            let (parts, least) = match &self.data.congestion {
+                control if control.is_smooth() => (4096, 1),
+                // `bbr_min_tso_segs`: below 1.2 Mbit/s a burst of BBR may have a single segment.
+                control if control.is_model() && rate.octets_per_s() < 150_000 => (1024, 1),
+                _ => (1024, 2),
+            };
+            return ((rate.octets_per_s() / parts).min(65_535) / mss).max(least) * mss;
         }
         let (cwnd, ssthresh) = (self.data.congestion.cwnd(), self.data.congestion.ssthresh());
         let percent = if cwnd < ssthresh / 2 { 200 } else { 120 };

@@ -1,6 +1,6 @@
 //! The parameters of DualPI2.
 
-use lastmile_units::{ByteCount, Duration, Limit, PacketCount, Ratio};
+use lastmile_units::{BitRate, ByteCount, Duration, Limit, PacketCount, Ratio};
 
 /// The parameters of DualPI2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,8 +16,12 @@ pub struct Config {
     /// The coupling factor k: the marking probability of the shallow queue is k times the base probability,
     /// that of the classic queue its square.
     pub coupling: u32,
-    /// The shallow queue marks a packet that has waited as long.
+    /// The shallow queue marks a packet that has waited as long. With `predicted`, the end of a ramp over the
+    /// predicted wait.
     pub step: Duration,
+    /// The shallow queue marks packets that arrive by the wait that this rate predicts, as DOCSIS does, in place of
+    /// packets that depart by their sojourn time: the Maximum Sustained Traffic Rate, on the wire.
+    pub predicted: Option<BitRate>,
     /// A packet that found at most this many others in the shallow queue is not marked by the step.
     pub min_qlen_step: PacketCount,
     /// The share of the rate that the classic queue gets while both have packets.
@@ -44,6 +48,7 @@ impl Default for Config {
             beta: 819,
             coupling: 2,
             step: Duration::from_ms(1),
+            predicted: None,
             min_qlen_step: PacketCount::ZERO,
             classic_protection: Ratio::from_percent(10).expect("a share"),
             queue_protection: false,

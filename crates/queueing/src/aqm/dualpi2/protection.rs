@@ -6,6 +6,7 @@
 use lastmile_packet::FlowId;
 use lastmile_units::{ByteCount, Duration, Instant};
 
+use crate::aqm::pi::ONE;
 use crate::random::split_mix;
 
 /// Buckets for flows, besides the one that the flows without a bucket share.
@@ -38,14 +39,12 @@ impl Protection {
         Self { buckets: [Bucket { flow: None, expires: Instant::ZERO }; BUCKETS + 1], seed }
     }
 
-    /// The score of a flow with this packet, which counts if it `congests`.
-    pub(super) fn score(&mut self, now: Instant, flow: FlowId, size: ByteCount, congests: bool) -> Duration {
+    /// The score of a flow with this packet, whose bytes count by the probability of a mark.
+    pub(super) fn score(&mut self, now: Instant, flow: FlowId, size: ByteCount, probability: u64) -> Duration {
         let bucket = self.bucket(now, flow);
         bucket.expires = bucket.expires.max(now);
-        if congests {
-            let share = Duration::from_ps(size.as_u64() * (1_000_000_000_000 / AGING_BYTES_PER_S));
-            bucket.expires = bucket.expires.saturating_add(share);
-        }
+        let share = u128::from(size.as_u64() * (1_000_000_000_000 / AGING_BYTES_PER_S)) * u128::from(probability);
+        bucket.expires = bucket.expires.saturating_add(Duration::from_ps((share / u128::from(ONE)) as u64));
         bucket.expires.since(now)
     }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
-use lastmile_units::{Duration, Instant, Limit, PacketCount, Ratio, WireBytes};
+use lastmile_units::{ByteCount, Duration, Instant, Limit, PacketCount, Ratio, WireBytes};
 
 use crate::Backlog;
 use crate::aqm::Full;
@@ -69,7 +69,7 @@ impl<P: Packet> Queues<P> {
     /// Enqueues a packet that is not refused. The step spares it if it finds at most `spared` others.
     pub(super) fn put(&mut self, queue: Queue, packet: P, spared: PacketCount) {
         self.capacity.take(&packet, self.capacity.size_of(&packet));
-        self.wire += self.link_layer.on_wire(packet.meta().ip_bytes());
+        self.wire += self.on_wire(packet.meta().ip_bytes());
         match queue {
             Queue::Classic => self.classic.push_back(packet),
             Queue::Shallow => {
@@ -100,7 +100,7 @@ impl<P: Packet> Queues<P> {
             }
         };
         self.capacity.release(&packet);
-        let size = self.link_layer.on_wire(packet.meta().ip_bytes());
+        let size = self.on_wire(packet.meta().ip_bytes());
         self.wire -= size;
         let size = size.as_u64() as i64;
         match queue {
@@ -109,6 +109,11 @@ impl<P: Packet> Queues<P> {
             _ => self.credit = self.initial_credit,
         }
         Some((packet, subject_to_step))
+    }
+
+    /// The bytes that a packet takes on the wire.
+    pub(super) fn on_wire(&self, size: ByteCount) -> WireBytes {
+        self.link_layer.on_wire(size)
     }
 
     /// The age of the head of a queue; zero if it is empty.

@@ -221,10 +221,12 @@ fn a_flow_that_builds_the_shallow_queue_is_moved() {
 fn scores_grow_by_bytes_and_age_with_time() {
     let (flow, size) = (FlowId::new(7), ByteCount::new(1500));
     let mut protection = Protection::new(1);
-    let first = protection.score(at(0), flow, size, true);
+    let first = protection.score(at(0), flow, size, ONE);
     assert_eq!(first.as_us(), 2861);
-    assert_eq!(protection.score(at(2), flow, size, false), first - ms(2));
-    assert_eq!(protection.score(at(10), flow, size, false), Duration::ZERO);
+    assert_eq!(protection.score(at(2), flow, size, 0), first - ms(2));
+    assert_eq!(protection.score(at(10), flow, size, 0), Duration::ZERO);
+    // At a quarter of the ramp a quarter of the bytes counts.
+    assert_eq!(protection.score(at(20), flow, size, ONE / 4).as_us(), 715);
     assert!(protection::is_sanctioned(ms(2), Duration::from_us(2001)));
     assert!(!protection::is_sanctioned(ms(2), ms(2)));
     assert!(!protection::is_sanctioned(ms(1), ms(1000)));

@@ -1,12 +1,14 @@
 //! The most that a station with one request on the way can send.
 //!
-//! A request is answered after the response time, in a slot that begins then or later; the next request leaves with the
-//! granted data, or at the next opportunity after the grant has begun. Nothing is faster than a station that always has
-//! a request ready, so the mean time between its grants bounds every run: the request-grant time of `theory`, MAP
-//! interval plus MAP-ahead.
+//! A request is answered after the response time, in a slot that begins then or later. A grant that one slot does not
+//! hold goes on in the next ones. The next request leaves with the data of the last of them, or at the next opportunity
+//! after it has begun. So the mean time between the grants of a station that always asks for the most bounds its rate:
+//! the request-grant time of `theory`, MAP interval plus MAP-ahead. Requests that fill their last slot bring more in
+//! that time than larger ones that do not.
 
 use lastmile_units::{Duration, Instant, WireBytes};
 
+use super::capacity::bytes_in;
 use super::{Asks, Config, Outstanding};
 
 /// Requests over which the mean is taken: patterns and opportunities meet anew after fewer.
@@ -54,10 +56,27 @@ impl Config {
         let grant_of = |asked: Instant| self.slots.starting_from(asked + requests.response).start;
         let first = grant_of(Instant::ZERO);
         let last = (0..REQUESTS).fold(first, |grant, _| {
-            let opportunity = Instant::from_ps((grant.as_ps() / every + 1) * every);
-            grant_of(if requests.piggyback { grant } else { opportunity }).max(grant + Duration::from_ps(1))
+            let window = self.last_window(grant, brings);
+            let opportunity = self.slots.of_direction_from(Instant::from_ps((window.as_ps() / every + 1) * every));
+            grant_of(if requests.piggyback { window } else { opportunity }).max(grant + Duration::from_ps(1))
         });
         Some(Cycle { time: last.since(first) / REQUESTS, brings })
+    }
+
+    /// The start of the last of the windows that bring the bytes of a request, if the first starts at `grant`. A rate
+    /// that changes is the highest. Whole packets have one window.
+    fn last_window(&self, grant: Instant, brings: PerRequest) -> Instant {
+        let PerRequest::Bytes(bytes) = brings else { return grant };
+        let (mut left, mut at) = (bytes.as_u64(), grant);
+        loop {
+            let span = self.slots.ending_after(at);
+            let start = at.max(span.start);
+            let held = bytes_in(self.rate, span.end - start);
+            if held >= left {
+                return start;
+            }
+            (left, at) = (left - held, span.end);
+        }
     }
 }
 
@@ -90,13 +109,28 @@ mod tests {
         assert_eq!(piggyback.cycle().map(|cycle| cycle.time), Some(Duration::from_ms(4)));
     }
 
+    /// 20 Mbit/s have 5000 bytes in 2 ms. The first slot begins 4 ms after a request. 6000 and 10 000 bytes end in the
+    /// next one, with which the next request leaves: 8 and 13.3 Mbit/s. 16 000 bytes have four slots: 12.8 Mbit/s.
+    #[test]
+    fn a_grant_in_several_slots_delays_the_next_request() {
+        for (most, cycle_ms) in [(5_000, 4), (6_000, 6), (10_000, 6), (16_000, 10)] {
+            let asks = Asks::Backlog { most: Some(WireBytes::new(most)), first: None };
+            let mut config = config(2, 3, asks, Outstanding::One);
+            config.rate = BitRate::from_mbit_per_s(20);
+            config.requests.iter_mut().for_each(|requests| requests.piggyback = true);
+            let brings = PerRequest::Bytes(WireBytes::new(most));
+            assert_eq!(config.cycle(), Some(Cycle { time: Duration::from_ms(cycle_ms), brings }));
+        }
+    }
+
     /// In minislots of 16 bytes 3000 bytes are 3008.
     #[test]
     fn a_request_for_the_backlog_brings_what_it_may_ask_for() {
         let asks = |most: u64| Asks::Backlog { most: Some(WireBytes::new(most)), first: None };
+        // 2500 bytes in a slot of 2 ms: the next request leaves 2 ms after the start of the second slot.
         let one = config(2, 2, asks(3_000), Outstanding::One);
         let one = Config { unit: core::num::NonZeroU64::new(16).expect("above zero"), ..one };
-        let expected = Cycle { time: Duration::from_ms(4), brings: PerRequest::Bytes(WireBytes::new(3_008)) };
+        let expected = Cycle { time: Duration::from_ms(6), brings: PerRequest::Bytes(WireBytes::new(3_008)) };
         assert_eq!(one.cycle(), Some(expected));
         assert_eq!(config(2, 2, asks(3_000), Outstanding::Many).cycle(), None);
         // 3000 bytes of whole packets; without a limit what 1 of 2 ms brings, 1250 bytes.

@@ -150,7 +150,7 @@ struct Made {
 /// Grants of one station, in the order of its requests.
 pub(super) struct HeadEnd {
     wire: Wire,
-    slots: Slots,
+    pub(super) slots: Slots,
     unit: u64,
     /// The largest burst that is granted whole; `None`: with fragmentation.
     whole: Option<u64>,

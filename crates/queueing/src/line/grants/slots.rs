@@ -114,6 +114,15 @@ impl Slots {
         }
     }
 
+    /// The first time from `at` on that is not in a slot or a part of a slot of the other direction. Behind its usable
+    /// span a slot belongs to other stations, and a request may leave.
+    pub(super) fn of_direction_from(&self, at: Instant) -> Instant {
+        let slot = at.as_ps() / self.length.as_ps();
+        let usable = self.usable[(slot % self.usable.len() as u64) as usize];
+        let began = Instant::from_ps(slot * self.length.as_ps()) + usable.start;
+        if usable.end > usable.start && at >= began { at } else { self.ending_after(at).start }
+    }
+
     /// The first usable span that starts at or after `at`.
     pub(super) fn starting_from(&self, at: Instant) -> Span<Instant> {
         let span = self.ending_after(at);

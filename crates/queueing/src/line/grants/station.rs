@@ -127,10 +127,12 @@ impl Station {
         self.back_off.below(1 << exponent)
     }
 
-    /// The opportunity `back_off` after the first one at or after `from`, behind an outage.
+    /// The opportunity `back_off` after the first one at or after `from`, behind an outage. One in a slot of the other
+    /// direction moves to the next usable span.
     fn opportunity(&self, from: Instant, back_off: u64) -> Option<Instant> {
         let (every, from) = (self.requests.as_ref()?.every.as_ps(), self.wire.up(from));
-        Some(Instant::from_ps((from.as_ps().div_ceil(every) + back_off) * every))
+        let opportunity = Instant::from_ps((from.as_ps().div_ceil(every) + back_off) * every);
+        Some(self.head_end.slots.of_direction_from(opportunity))
     }
 
     /// The demand of a request at `at`: the part of `backlog` that is not asked for, or one packet

@@ -30,6 +30,11 @@ fn spans_follow_the_pattern() {
     assert_eq!(spans, [special, special, special, special, up, up, next]);
     assert_eq!(dddsu().starting_from(at(1_921)).start, at(2_000));
     assert_eq!(dddsu().starting_from(at(2_001)).start, at(4_420));
+    // A request in D, or before the uplink of S, moves; one behind the part of a slot for this station does not.
+    let moved = [0, 1_600, 1_950, 2_400, 2_500].map(|us| dddsu().of_direction_from(at(us)));
+    assert_eq!(moved, [1_920, 1_920, 1_950, 2_400, 4_420].map(at));
+    let half = Slots::new(us(500), vec![Span { start: Duration::ZERO, end: us(250) }]).expect("a slot");
+    assert_eq!(half.of_direction_from(at(400)), at(400));
     // 580 of 2500 us.
     assert_eq!(dddsu().mean_rate(BitRate::from_mbit_per_s(100)), Some(BitRate::from_kbit_per_s(23_200)));
 }

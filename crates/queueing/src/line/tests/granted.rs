@@ -78,6 +78,21 @@ fn arrivals(line: &mut Line<Meta>) -> Vec<u64> {
     arrived
 }
 
+/// DDDSU of 0.5 ms, with an uplink in U alone: the opportunity at 1 ms is in D and moves to U at 2 ms. 3 ms later is
+/// after the U of 4.5 ms, so that the grant is the U of 7 ms.
+#[test]
+fn a_request_leaves_in_an_uplink_slot() {
+    let dddsu = slots(&[(0, 0), (0, 0), (0, 0), (0, 0), (0, 500)], 500);
+    let mut line = granted(Grants { requests: Some(requests()), ..Grants::new(byte_rate(), dddsu) });
+    let mut log = Log::default();
+    line.enqueue(at_us(300), packet(0, 400), &mut log);
+    assert_eq!(line.next_transmission(), Some(at_us(2_000)));
+    while let Some(due) = line.next_transmission() {
+        line.transmit(due, &mut log);
+    }
+    assert_eq!((log.granted, log.transmitted[0].1), (vec![us(5_000)], at_us(7_000)));
+}
+
 /// A packet at 0.3 ms asks at 1 ms; the grant begins 3 ms later.
 #[test]
 fn a_packet_waits_for_an_opportunity_and_its_grant() {

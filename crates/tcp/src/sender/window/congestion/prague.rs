@@ -7,11 +7,11 @@
 //! Packets carry ECT(1), and the receiver uses Accurate ECN. Alpha follows the marks of each virtual round trip, of at
 //! least 25 ms. A window of data with marks loses alpha / 2 once; octets without marks go on growing the window, by (R
 //! / R_virtual)^2 segments a round trip, so that flows of 5 ms and 25 ms have about equal rates. Segments are paced at
-//! window / round trip, at twice that in the first half of slow start. A loss halves the window, also after a
-//! mark of the same window of data.
+//! window / round trip, at twice that in the first half of slow start, in bursts of at most 2^-12 s or one segment. A
+//! loss halves the window, also after a mark of the same window of data.
 //!
 //! Differs: no fall-back for queues that mark as RFC 3168 asks (the draft leaves it to operators); the window has
-//! whole octets, where Linux keeps a fraction of a segment; no least burst time of 250 us.
+//! whole octets, where Linux keeps a fraction of a segment.
 
 use lastmile_units::{Duration, Instant};
 
