@@ -2,14 +2,14 @@
 //!
 //! A request is answered after the response time, in a slot that begins then or later. A grant that one slot does not
 //! hold goes on in the next ones. The next request leaves with the data of the last of them, or at the next opportunity
-//! after it has begun. So the mean time between the grants of a station that always asks for the most bounds its rate:
-//! the request-grant time of `theory`, MAP interval plus MAP-ahead. Requests that fill their last slot bring more in
-//! that time than larger ones that do not.
+//! after it has begun. So the mean time between the grants bounds the rate of the station: the request-grant time of
+//! `theory`, MAP interval plus MAP-ahead. A request that fills its last slot may bring a higher rate than a larger one:
+//! the bound is the highest of all sizes.
 
 use lastmile_units::{Duration, Instant, WireBytes};
 
 use super::capacity::bytes_in;
-use super::{Asks, Config, Outstanding};
+use super::{Asks, Config, Outstanding, Requests, Span};
 
 /// Requests over which the mean is taken: patterns and opportunities meet anew after fewer.
 const REQUESTS: u64 = 4_096;
@@ -35,7 +35,7 @@ pub struct Cycle {
 }
 
 impl Config {
-    /// The cycle that bounds the station. `None` if requests overtake one another, ask for any size, or are not needed.
+    /// The cycle with the highest rate that the station can have. `None` if requests overtake one another, ask for any size, or are not needed.
     #[must_use]
     pub fn cycle(&self) -> Option<Cycle> {
         let requests = self.requests.as_ref().filter(|_| self.proactive.is_none())?;
@@ -52,6 +52,36 @@ impl Config {
             }
             (Asks::Backlog { .. }, Outstanding::Many) => return None,
         };
+        let cycle = |brings| Cycle { time: self.time_between_grants(requests, brings), brings };
+        let PerRequest::Bytes(most) = brings else { return Some(cycle(brings)) };
+        let rate = |cycle: Cycle, bytes: WireBytes| (u128::from(bytes.as_u64()) << 64) / u128::from(cycle.time.as_ps());
+        let sizes = self.sizes_that_fill_slots(most).chain([most]);
+        sizes
+            .map(|bytes| (cycle(PerRequest::Bytes(bytes)), bytes))
+            .max_by_key(|&(of, bytes)| rate(of, bytes))
+            .map(|(of, _)| of)
+    }
+
+    /// The sizes that fill slots, as large as a request may be: one for each slot of the pattern that may come first.
+    fn sizes_that_fill_slots(&self, most: WireBytes) -> impl Iterator<Item = WireBytes> {
+        let held = |span: &Span| bytes_in(self.rate, span.end - span.start) / self.unit.get() * self.unit.get();
+        let spans = &self.slots.usable;
+        let round: u64 = spans.iter().map(held).sum();
+        let from = move |first: usize| {
+            let mut bytes = most.as_u64() / round.max(1) * round;
+            for held in spans.iter().cycle().skip(first).take(spans.len()).map(held) {
+                if bytes + held > most.as_u64() {
+                    break;
+                }
+                bytes += held;
+            }
+            WireBytes::new(bytes)
+        };
+        (0..spans.len()).map(from).filter(|bytes| *bytes > WireBytes::ZERO)
+    }
+
+    /// The least mean time between the grants of a station that always asks for this much.
+    fn time_between_grants(&self, requests: &Requests, brings: PerRequest) -> Duration {
         let every = requests.every.as_ps();
         let grant_of = |asked: Instant| self.slots.starting_from(asked + requests.response).start;
         let first = grant_of(Instant::ZERO);
@@ -60,7 +90,7 @@ impl Config {
             let opportunity = self.slots.of_direction_from(Instant::from_ps((window.as_ps() / every + 1) * every));
             grant_of(if requests.piggyback { window } else { opportunity }).max(grant + Duration::from_ps(1))
         });
-        Some(Cycle { time: last.since(first) / REQUESTS, brings })
+        last.since(first) / REQUESTS
     }
 
     /// The start of the last of the windows that bring the bytes of a request, if the first starts at `grant`. A rate
@@ -84,7 +114,7 @@ impl Config {
 mod tests {
     use lastmile_units::BitRate;
 
-    use super::super::{Requests, Slots, Span};
+    use super::super::Slots;
     use super::*;
 
     fn config(every_ms: u64, response_ms: u64, asks: Asks, outstanding: Outstanding) -> Config {
@@ -110,27 +140,31 @@ mod tests {
     }
 
     /// 20 Mbit/s have 5000 bytes in 2 ms. The first slot begins 4 ms after a request. 6000 and 10 000 bytes end in the
-    /// next one, with which the next request leaves: 8 and 13.3 Mbit/s. 16 000 bytes have four slots: 12.8 Mbit/s.
+    /// next one, with which the next request leaves: 8 and 13.3 Mbit/s. 16 000 bytes have four slots: 12.8 Mbit/s. A
+    /// station that may ask for 6000 has more with 5000, 10 Mbit/s, and one of 16 000 with 15 000, 15 Mbit/s.
     #[test]
     fn a_grant_in_several_slots_delays_the_next_request() {
-        for (most, cycle_ms) in [(5_000, 4), (6_000, 6), (10_000, 6), (16_000, 10)] {
+        for (most, best, cycle_ms) in [(5_000, 5_000, 4), (6_000, 5_000, 4), (10_000, 10_000, 6), (16_000, 15_000, 8)] {
             let asks = Asks::Backlog { most: Some(WireBytes::new(most)), first: None };
             let mut config = config(2, 3, asks, Outstanding::One);
             config.rate = BitRate::from_mbit_per_s(20);
             config.requests.iter_mut().for_each(|requests| requests.piggyback = true);
-            let brings = PerRequest::Bytes(WireBytes::new(most));
+            let brings = PerRequest::Bytes(WireBytes::new(best));
             assert_eq!(config.cycle(), Some(Cycle { time: Duration::from_ms(cycle_ms), brings }));
+            let of_most = PerRequest::Bytes(WireBytes::new(most));
+            let always = config.requests.as_ref().map(|requests| config.time_between_grants(requests, of_most));
+            let slots = most.div_ceil(5_000);
+            assert_eq!(always, Some(Duration::from_ms(2 + 2 * slots)));
         }
     }
 
-    /// In minislots of 16 bytes 3000 bytes are 3008.
     #[test]
     fn a_request_for_the_backlog_brings_what_it_may_ask_for() {
         let asks = |most: u64| Asks::Backlog { most: Some(WireBytes::new(most)), first: None };
-        // 2500 bytes in a slot of 2 ms: the next request leaves 2 ms after the start of the second slot.
+        // 2500 bytes in a slot of 2 ms are 156 minislots. The next request leaves 2 ms after the start of the slot.
         let one = config(2, 2, asks(3_000), Outstanding::One);
         let one = Config { unit: core::num::NonZeroU64::new(16).expect("above zero"), ..one };
-        let expected = Cycle { time: Duration::from_ms(6), brings: PerRequest::Bytes(WireBytes::new(3_008)) };
+        let expected = Cycle { time: Duration::from_ms(4), brings: PerRequest::Bytes(WireBytes::new(2_496)) };
         assert_eq!(one.cycle(), Some(expected));
         assert_eq!(config(2, 2, asks(3_000), Outstanding::Many).cycle(), None);
         // 3000 bytes of whole packets; without a limit what 1 of 2 ms brings, 1250 bytes.
