@@ -35,7 +35,8 @@ pub struct Cycle {
 }
 
 impl Config {
-    /// The cycle with the highest rate that the station can have. `None` if requests overtake one another, ask for any size, or are not needed.
+    /// The cycle with the highest rate that the station can have. `None` if requests overtake one another, ask for any
+    /// size, or are not needed.
     #[must_use]
     pub fn cycle(&self) -> Option<Cycle> {
         let requests = self.requests.as_ref().filter(|_| self.proactive.is_none())?;
