@@ -9,7 +9,7 @@
 //!   FIFO.
 //! - The shallow queue marks at a step, as in Linux, in place of a ramp from 0.8 to 1.2 ms; a packet that finds
 //!   at most `min_qlen_step` packets before it when it arrives is spared. On request, marks follow the ramp and the
-//!   predicted wait of DOCSIS when a packet arrives ([`predicted`]).
+//!   predicted wait of DOCSIS when a packet arrives (`predicted`).
 //! - The wait of a queue is the age of its head, at the time of each update. Drops and marks are decided when a
 //!   packet departs.
 //! - Protection measures the wait of the shallow queue by the age of its head, and a packet counts as
