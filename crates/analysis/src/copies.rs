@@ -5,10 +5,12 @@
 //! switch routes. A network duplicates few packets of two hosts, and a mirror all: with equal hop limits a copy counts
 //! as one of a mirror where at least one in [`USUAL`] packets of its hosts has one. Packets without a number (IPv6, or
 //! identification 0) and without data may be equal without being copies, as duplicate ACKs are: they count where others
-//! of their hosts have copies. Cost: a hash of the headers, and two look-ups in tables of fixed size, in which few
-//! hosts share an entry.
+//! of their hosts have copies. Cost: a hash of the headers, one of each host, and two look-ups in tables of fixed size,
+//! in which few hosts share an entry.
 
-use lastmile_packet::{Parsed, Protocol, TcpFlags};
+use std::hash::BuildHasher as _;
+
+use lastmile_packet::{HashKey, Parsed, Protocol, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
 use crate::connections::Sighting;
@@ -38,12 +40,14 @@ struct Hosts {
 pub struct Copies {
     slots: Box<[Slot; SLOTS]>,
     hosts: Box<[Hosts; SLOTS]>,
+    key: HashKey,
     count: u64,
 }
 
 impl Default for Copies {
     fn default() -> Self {
-        Self { slots: Box::new([Slot::default(); SLOTS]), hosts: Box::new([Hosts::default(); SLOTS]), count: 0 }
+        let (slots, hosts) = (Box::new([Slot::default(); SLOTS]), Box::new([Hosts::default(); SLOTS]));
+        Self { slots, hosts, key: HashKey::default(), count: 0 }
     }
 }
 
@@ -60,10 +64,10 @@ impl Copies {
         ) else {
             return false;
         };
-        let digest = [lengths, ends, rest].into_iter().fold(0, mixed);
+        let digest = self.key.hash_one((lengths, ends, rest));
         // Equal for both directions.
         let (from, to) = ends.split_at(ends.len() / 2);
-        let hosts = &mut self.hosts[(mixed(0, from) ^ mixed(0, to)) as usize % SLOTS];
+        let hosts = &mut self.hosts[(self.key.hash_one(from) ^ self.key.hash_one(to)) as usize % SLOTS];
         let slot = &mut self.slots[digest as usize % SLOTS];
         let is_equal = slot.seen.is_some_and(|(other, at, before)| {
             other == digest && before == sighting && now.since(at.min(now)) <= WITHIN
@@ -94,17 +98,6 @@ fn is_single(packet: &Parsed) -> bool {
     let meta = &packet.meta;
     let retains = meta.payload_len() > 0 || meta.flags.intersects(TcpFlags::SYN.with(TcpFlags::FIN));
     meta.ip_id != 0 || meta.protocol == Protocol::Tcp && retains
-}
-
-/// A hash of `bytes` after `hash`, by the multiplication of Fibonacci hashing (Knuth, volume 3, section 6.4).
-fn mixed(hash: u64, bytes: &[u8]) -> u64 {
-    const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-    bytes.chunks(8).fold(hash, |hash, chunk| {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        let product = (hash ^ u64::from_le_bytes(word)).wrapping_mul(GOLDEN);
-        product ^ product >> 32
-    })
 }
 
 #[cfg(test)]

@@ -105,13 +105,14 @@ pub fn grouped(count: u64) -> String {
     text
 }
 
+/// `once`, `2 times`.
+pub fn times(count: u64) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count)) }
+}
+
 /// How often a window closed, and for how long in all: `2 times, 1.2 s`.
 pub fn closings(count: u64, closed_s: f64) -> String {
-    match count {
-        0 => "0".to_owned(),
-        1 => format!("1 time, {}", seconds(closed_s)),
-        _ => format!("{} times, {}", grouped(count), seconds(closed_s)),
-    }
+    if count == 0 { "0".to_owned() } else { format!("{}, {}", times(count), seconds(closed_s)) }
 }
 
 /// A time that is an estimate or a measurement: `≈414 ms`.

@@ -203,7 +203,7 @@ fn a_clock_that_gains_an_hour_is_reported() {
     assert_eq!(document["clock_steps_by_timestamps"], 1);
     let step = document["largest_clock_step_by_timestamps_s"].as_f64().unwrap();
     assert!((step - 3_600.0).abs() < 0.1, "{step}");
-    assert!(warnings.contains("was set forward 1 times, by up to 3600 s, by the timestamps"), "{warnings}");
+    assert!(warnings.contains("was set forward once, by up to 3600 s, by the timestamps"), "{warnings}");
     assert_eq!(of("tsoapp-sender.pcap")["clock_steps_by_timestamps"], 0);
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use lastmile_queueing::DropReason;
+use lastmile_queueing::line::grants::Counts;
 use lastmile_units::Duration;
 use serde::Serialize;
 
@@ -52,6 +53,19 @@ impl Waited {
     }
 }
 
+/// Requests and grants of a line in an interval.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct GrantRates {
+    /// Requests in a second.
+    pub requests: f64,
+    /// Collided requests in a second.
+    pub collisions: f64,
+    /// Grants in a second.
+    pub grants: f64,
+    /// Bits of grants in a second that passed unused.
+    pub unused_bps: f64,
+}
+
 /// Events in a second.
 #[expect(clippy::cast_precision_loss, reason = "for the eye only")]
 pub fn per_second(before: u64, now: u64, seconds: f64) -> f64 {
@@ -62,6 +76,18 @@ impl Interval<'_> {
     /// Bits on the wire in a second.
     pub fn rate_bps(&self) -> f64 {
         per_second(self.before.wire_bits, self.now.wire_bits, self.seconds)
+    }
+
+    /// Requests and grants, of a line that has them.
+    pub fn grants(&self) -> Option<GrantRates> {
+        let (before, now) = self.before.grants.as_ref().zip(self.now.grants.as_ref())?;
+        let per_s = |of: fn(&Counts) -> u64| per_second(of(before), of(now), self.seconds);
+        Some(GrantRates {
+            requests: per_s(|counts| counts.requests),
+            collisions: per_s(|counts| counts.collisions),
+            grants: per_s(|counts| counts.grants),
+            unused_bps: per_s(|counts| 8 * counts.unused),
+        })
     }
 
     /// The backlog in bytes, and its time at this rate on the wire, in seconds.

@@ -118,6 +118,9 @@ mod tests {
             assert!(told.contains(&format!("target of {queue}: a target of 5 ms")), "{told}");
             assert_eq!(warnings("\"docsis-3.1\"", &format!("{{ kind = {queue:?}, target = \"8 ms\" }}")), "");
         }
+        let dual = |target| format!("{{ kind = \"dualpi2\", delay = \"predicted\", target = \"{target} ms\" }}");
+        assert!(warnings("\"docsis-3.1\"", &dual(5)).contains("target of dualpi2: a target of 5 ms"));
+        assert_eq!(warnings("\"docsis-3.1\"", &dual(8)), "");
         for grants in ["\"docsis-3.1\"", "{ kind = \"docsis-3.1\", sustained = \"25 Mbit/s\" }"] {
             let cake = warnings(grants, "{ kind = \"cake\" }");
             assert!(cake.contains("access.up.queue.rtt of cake: a target of 5 ms (a twentieth of rtt)"), "{cake}");

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use lastmile_analysis::Limit;
-use lastmile_results::format::{bytes, closings, estimated, grouped, number, or_dash, percent, rate, seconds, to_f64};
+use lastmile_results::format::{
+    bytes, closings, estimated, grouped, number, or_dash, percent, rate, seconds, times, to_f64,
+};
 use lastmile_text::escape;
 use lastmile_text::table::{Kind, Table, wrap};
 
@@ -91,17 +93,18 @@ pub(super) fn warnings(document: &Document) -> Vec<String> {
     ] {
         if count > 0 {
             warn(format!(
-                "the clock of the capture was set {way} {count} times, by up to {}: times go on from the packet \
+                "the clock of the capture was set {way} {}, by up to {}: times go on from the packet \
                  before, and delays across a step are wrong",
+                times(count),
                 seconds(largest_s)
             ));
         }
     }
     if incidents.clock.clock_steps_by_timestamps > 0 {
         warn(format!(
-            "the clock of the capture was set forward {} times, by up to {}, by the timestamps of both ends of \
+            "the clock of the capture was set forward {}, by up to {}, by the timestamps of both ends of \
              connections, which go on steadily: pauses there are none, and rates and shares of time are wrong",
-            incidents.clock.clock_steps_by_timestamps,
+            times(incidents.clock.clock_steps_by_timestamps),
             seconds(incidents.clock.largest_clock_step_by_timestamps_s)
         ));
     }

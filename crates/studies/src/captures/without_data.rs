@@ -1,7 +1,7 @@
 //! Connections without data: those that nobody answered or that were refused, and those without payload.
 
 use lastmile_analysis::{Connection, Direction};
-use lastmile_results::format::grouped;
+use lastmile_results::format::{grouped, times};
 use serde::Serialize;
 
 use super::row::Ends;
@@ -102,9 +102,7 @@ fn words(kind: Kind, retransmissions: u64) -> String {
     let segment = if kind == Kind::HalfOpen { "SYN-ACK" } else { "SYN" };
     match (kind, retransmissions) {
         (Kind::Unanswered | Kind::HalfOpen, 1..) => {
-            let times =
-                if retransmissions == 1 { "once".to_owned() } else { format!("{} times", grouped(retransmissions)) };
-            format!("{} ({segment} retransmitted {times})", kind.words())
+            format!("{} ({segment} retransmitted {})", kind.words(), times(retransmissions))
         }
         _ => kind.words().to_owned(),
     }

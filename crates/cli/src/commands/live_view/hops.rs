@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use lastmile_live::bump::{Interval, Waited, per_second};
 use lastmile_queueing::DropReason;
-use lastmile_queueing::line::grants::Counts;
 use lastmile_terminal::{Panel, Series, Unit};
 use lastmile_text::table::{Kind, Table};
 use lastmile_units::BitRate;
@@ -51,13 +50,12 @@ pub(in crate::commands) fn panel(
         let thinned = Series::new("ACKs dropped", Unit::PerSecond, per_s(&hop.dropped(DropReason::is_ack_regulation)));
         series.push(thinned);
     }
-    if let (Some(before), Some(now)) = (&before.grants, &now.grants) {
-        let per_s = |of: fn(&Counts) -> u64| Some(per_second(of(before), of(now), hop.seconds));
+    if let Some(rates) = hop.grants() {
         series.extend([
-            Series::new("requests", Unit::PerSecond, per_s(|counts| counts.requests)),
-            Series::new("collisions", Unit::PerSecond, per_s(|counts| counts.collisions)),
-            Series::new("grants", Unit::PerSecond, per_s(|counts| counts.grants)),
-            Series::new("unused", Unit::BitsPerSecond, per_s(|counts| 8 * counts.unused)),
+            Series::new("requests", Unit::PerSecond, Some(rates.requests)),
+            Series::new("collisions", Unit::PerSecond, Some(rates.collisions)),
+            Series::new("grants", Unit::PerSecond, Some(rates.grants)),
+            Series::new("unused", Unit::BitsPerSecond, Some(rates.unused_bps)),
         ]);
     }
     Panel::new(title, series)
@@ -92,6 +90,7 @@ mod tests {
     use lastmile_live::bump::HopState;
     use lastmile_queueing::Backlog;
     use lastmile_queueing::line::Stats;
+    use lastmile_queueing::line::grants::Counts;
 
     use super::*;
 

@@ -5,7 +5,6 @@ use lastmile_lab::classes::ClassInterval;
 use lastmile_lab::what_if::CROSSED;
 use lastmile_live::bump::{HopState, Interval, States, Waited, per_second};
 use lastmile_queueing::DropReason;
-use lastmile_queueing::line::grants::Counts;
 
 /// The series of everything in a chart that also has classes.
 const ALL: &str = "all";
@@ -61,14 +60,13 @@ pub(in crate::commands) fn group(
     }
     charts.extend([queue, longest, median, drops(hop, "drops by reason", |reason| !reason.is_ack_regulation())]);
     charts.push(drops(hop, "ACKs merged or dropped by ACK regulation", DropReason::is_ack_regulation));
-    if let (Some(before), Some(now)) = (&hop.before.grants, &hop.now.grants) {
-        let per_s = |of: fn(&Counts) -> u64| Some(per_second(of(before), of(now), hop.seconds));
+    if let Some(rates) = hop.grants() {
         let counts = Chart::new("requests and grants", Unit::PerSecond)
-            .with("requests", per_s(|counts| counts.requests))
-            .with("collisions", per_s(|counts| counts.collisions))
-            .with("grants", per_s(|counts| counts.grants));
+            .with("requests", Some(rates.requests))
+            .with("collisions", Some(rates.collisions))
+            .with("grants", Some(rates.grants));
         let unused = Chart::new("unused part of grants", Unit::BitsPerSecond);
-        charts.extend([counts, unused.with(ALL, per_s(|counts| 8 * counts.unused))]);
+        charts.extend([counts, unused.with(ALL, Some(rates.unused_bps))]);
     }
     Group { id: id.to_owned(), title, charts }
 }
