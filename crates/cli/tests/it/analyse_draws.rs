@@ -245,7 +245,7 @@ fn a_clock_that_is_set_is_told_and_the_rest_analysed() {
     let whole = std::fs::read(captured("tsoapp-sender.pcap")).unwrap();
     let plain = document(&["analyse", captured("tsoapp-sender.pcap").to_str().unwrap(), "--json"]);
     for (step, steps, told) in
-        [(-100, (1, 0), "set back 1"), (-DAYS, (1, 0), "set back 1"), (DAYS, (0, 1), "set forward 1")]
+        [(-100, (1, 0), "set back once"), (-DAYS, (1, 0), "set back once"), (DAYS, (0, 1), "set forward once")]
     {
         let mut bytes = whole.clone();
         let word = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
@@ -274,7 +274,7 @@ fn a_clock_that_is_set_is_told_and_the_rest_analysed() {
             assert_eq!(rows(&stepped, name), rows(&plain, name), "{step} s: {name}");
         }
         let talk = String::from_utf8(lastmile(&["analyse", path]).stderr).unwrap();
-        assert!(talk.contains(&format!("{told} times")), "{talk}");
+        assert!(talk.contains(told), "{talk}");
     }
 }
 
