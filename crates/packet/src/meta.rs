@@ -177,7 +177,7 @@ pub struct Meta {
     pub ip_len: u16,
     /// Identification of the IPv4 header.
     pub ip_id: u16,
-    /// TCP window as in the header, unscaled.
+    /// TCP window as in the header, unscaled; the header of a simulated QUIC packet ([`Meta::set_quic`]).
     pub window: u16,
     /// TCP flags.
     pub flags: TcpFlags,

@@ -2,11 +2,12 @@
 //! checksums.
 //!
 //! A simulated packet has no payload, so its bytes are zeros, and the checksum over the headers is
-//! that of the whole packet. IPv4 packets carry DF; time to live and hop limit are 64.
+//! that of the whole packet. The header of QUIC is payload of UDP, and is written. IPv4 packets carry DF; time to live and hop limit are 64.
 
 use crate::checksum::Sum;
 use crate::{
-    AckList, FlowAddresses, IpAddresses, Meta, Options, Protocol, icmp, ipv4, ipv6, list, protocol, signal, tcp, udp,
+    AckList, FlowAddresses, IpAddresses, Meta, Options, Protocol, icmp, ipv4, ipv6, list, protocol, quic, signal, tcp,
+    udp,
 };
 
 /// The longest header that is written: IPv6 with a list and TCP with 40 bytes of options.
@@ -45,7 +46,7 @@ pub fn write_headers(meta: &Meta, addresses: &FlowAddresses, out: &mut [u8; MAX_
     let transport_len = packet_len - ip_len as u16;
     let (ip_out, transport_out) = out.split_at_mut(ip_len);
 
-    let protocol = write_transport(transport_out, meta, addresses, transport_len);
+    let (protocol, quic_len) = write_transport(transport_out, meta, addresses, transport_len);
     match addresses.ip {
         IpAddresses::V4 { source, destination } => {
             ipv4::write(ip_out, (source, destination), protocol, packet_len, meta.ip_id, meta.traffic_class, list);
@@ -54,7 +55,7 @@ pub fn write_headers(meta: &Meta, addresses: &FlowAddresses, out: &mut [u8; MAX_
             ipv6::write(ip_out, source, destination, protocol, packet_len, meta.traffic_class, list);
         }
     }
-    headers_len
+    headers_len + quic_len
 }
 
 /// Replaces `out` by the whole packet, with a payload of zeros.
@@ -76,22 +77,25 @@ pub fn written_len(headers: &[u8; MAX_HEADER_LEN]) -> usize {
     }
 }
 
-/// Writes the transport header with its checksum; returns the protocol number.
-fn write_transport(out: &mut [u8], meta: &Meta, addresses: &FlowAddresses, transport_len: u16) -> u8 {
+/// Writes the transport header with its checksum, and a header of QUIC; returns the protocol number, and the length of
+/// the latter.
+fn write_transport(out: &mut [u8], meta: &Meta, addresses: &FlowAddresses, transport_len: u16) -> (u8, usize) {
     let ipv6 = addresses.ip.is_ipv6();
     let protocol = meta.protocol.number(ipv6);
+    let mut quic_len = 0;
     let (len, checksum_at) = match meta.protocol {
         Protocol::Tcp => (tcp::write(out, meta, addresses), tcp::CHECKSUM_AT),
         Protocol::Udp => {
             udp::write(out, addresses, transport_len);
-            (udp::HEADER_LEN, udp::CHECKSUM_AT)
+            quic_len = quic::write(&mut out[udp::HEADER_LEN..], meta, transport_len - udp::HEADER_LEN as u16);
+            (udp::HEADER_LEN + quic_len, udp::CHECKSUM_AT)
         }
         Protocol::EchoRequest | Protocol::EchoReply => {
             icmp::write(out, meta, addresses, if ipv6 { icmp::V6 } else { icmp::V4 });
             (icmp::HEADER_LEN, icmp::CHECKSUM_AT)
         }
         Protocol::AckSignal => (signal::write(out, meta, addresses), signal::CHECKSUM_AT),
-        Protocol::Other => return protocol,
+        Protocol::Other => return (protocol, 0),
     };
     let mut sum = Sum::ZERO.bytes(&out[..len]);
     if protocol != protocol::ICMP_V4 {
@@ -103,7 +107,7 @@ fn write_transport(out: &mut [u8], meta: &Meta, addresses: &FlowAddresses, trans
         (_, checksum) => checksum,
     };
     out[checksum_at..checksum_at + 2].copy_from_slice(&checksum.to_be_bytes());
-    protocol
+    (protocol, quic_len)
 }
 
 #[cfg(test)]

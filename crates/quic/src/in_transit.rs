@@ -54,7 +54,7 @@ mod tests {
     use crate::packet::{Form, Frames};
 
     fn packet(number: u64) -> Packet {
-        Packet { number, size: 1200, form: Form::Short, frames: Frames::default() }
+        Packet { number, size: 1200, form: Form::Short, spin: false, frames: Frames::default() }
     }
 
     #[test]

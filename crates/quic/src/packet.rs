@@ -192,6 +192,8 @@ pub struct Packet {
     pub size: u16,
     /// The form of its header.
     pub form: Form,
+    /// The spin bit of a short header (RFC 9000, section 17.4).
+    pub spin: bool,
     /// The frames of the packet.
     pub frames: Frames,
 }

@@ -77,11 +77,16 @@ impl Received {
         number < self.floor || self.numbers.at_or_after(number).is_some_and(|range| range.contains(number))
     }
 
+    /// True for a number above all that have arrived.
+    pub(crate) fn is_newest(&self, number: u64) -> bool {
+        self.largest.is_none_or(|(largest, _)| number > largest)
+    }
+
     /// A packet arrives for the first time.
     pub(crate) fn on_packet(&mut self, now: Instant, arrival: Arrival) {
         let Arrival { number, elicits, immediate } = arrival;
         self.numbers.insert(Range { start: number, end: number + 1 }, |_| ());
-        if self.largest.is_none_or(|(largest, _)| number > largest) {
+        if self.is_newest(number) {
             self.largest = Some((number, now));
         }
         if !elicits {

@@ -236,6 +236,30 @@ fn flows_of_datagrams_have_rates_and_sizes() {
     assert!(text.contains("spin bit"), "{text}");
 }
 
+/// A download over QUIC fills 8 Mbit/s behind 20 ms each way and a queue of 30 packets: round trips of 40 to 90 ms, which
+/// the spin bit shows as the sender's own samples do.
+#[test]
+fn a_simulated_connection_of_quic_has_its_headers() {
+    let dir = folder("analyse-quic");
+    let file = dir.join("line.toml");
+    std::fs::write(
+        &file,
+        "duration = \"20 s\"\n[access]\ndelay = \"20 ms\"\ndown = { rate = \"8 Mbit/s\", queue = { limit = \"30 packets\" \
+         } }\nup = { rate = \"1 Mbit/s\" }\n[[traffic]]\nkind = \"bulk\"\nname = \"q\"\nfrom = \"server\"\nto = \
+         \"client\"\ntransport = \"quic\"\n",
+    )
+    .unwrap();
+    let [file, out] = [file, dir.join("out")].map(|path| path.to_str().unwrap().to_owned());
+    let run = document(&["run", &file, "--json", "--out", &out, "--capture", "down"]);
+    let analysed = document(&["analyse", &format!("{out}/down.pcapng"), "--json"]);
+    let flows = analysed["datagram_flows"].as_array().unwrap();
+    let down = flows.iter().find(|flow| flow["direction"] == "down").expect("the server's direction");
+    assert_eq!((&down["protocol"], &down["spin_bit"]), (&Value::from("quic"), &Value::from("used")));
+    let known = run["flows"][0]["rtt_s"]["p50"].as_f64().unwrap();
+    let shown = down["spin_round_trip_median_s"].as_f64().unwrap();
+    assert!((shown / known - 1.0).abs() < 0.05, "{shown} s by the spin bit, {known} s by the sender");
+}
+
 /// The clock is set after 180 packets: back by 100 s, back by 300 days, which are no time of the program,
 /// and forward by 300 days, as that of a router that begins in 1970. A record has 16 bytes of header: seconds,
 /// fraction and two lengths.

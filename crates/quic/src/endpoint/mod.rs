@@ -42,6 +42,8 @@ pub struct Endpoint {
     controller: Controller,
     rtt: Rtt,
     received: Received,
+    /// The spin bit of the packets that it sends.
+    spin: bool,
     sent: SentPackets,
     send: SendStream,
     receive: ReceiveStream,
@@ -64,6 +66,7 @@ impl Endpoint {
             controller: Controller::new(config.congestion.variant(), Self::full(&config), seed),
             rtt: Rtt::default(),
             received: Received::new(config.max_ack_delay),
+            spin: false,
             sent: SentPackets::default(),
             send: SendStream::new(window),
             receive: ReceiveStream::new(window),

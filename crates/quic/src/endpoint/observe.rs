@@ -14,6 +14,12 @@ impl Endpoint {
         self.handshake.is_established()
     }
 
+    /// Bytes of a connection ID.
+    #[must_use]
+    pub fn connection_id(&self) -> u8 {
+        self.config.connection_id
+    }
+
     /// The stream is finished in both directions.
     #[must_use]
     pub fn is_done(&self) -> bool {

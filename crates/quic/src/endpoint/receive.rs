@@ -16,6 +16,10 @@ impl Endpoint {
             self.on_duplicate();
             return;
         }
+        // RFC 9000, section 17.4: the server repeats the bit of the newest packet, the client inverts it.
+        if packet.form == Form::Short && self.received.is_newest(packet.number) {
+            self.spin = packet.spin ^ !self.handshake.is_server();
+        }
         if let Some(request) = &frames.ack_frequency {
             self.received.on_request(request);
         }

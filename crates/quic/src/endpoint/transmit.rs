@@ -130,7 +130,7 @@ impl Endpoint {
         }
         let size = u16::try_from(header.packet_size(frames.size())).unwrap_or(u16::MAX);
         self.note_sent(now, size, &frames);
-        Packet { number, size, form, frames }
+        Packet { number, size, form, spin: self.spin, frames }
     }
 
     /// Adds the control frames that are due.

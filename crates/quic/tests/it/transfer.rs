@@ -1,6 +1,9 @@
 //! Whole transfers over paths that lose, reorder and duplicate.
 
-use lastmile_quic::{AckFrequency, Config, CongestionControl, Packet};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use lastmile_quic::{AckFrequency, Config, CongestionControl, Form, Packet};
 use lastmile_units::{ByteCount, Duration, Instant};
 use proptest::prelude::*;
 
@@ -95,6 +98,32 @@ fn a_clean_path_needs_no_retransmission() {
         let most = sent.data_packets / 2 + 30;
         assert!((sent.data_packets / 2..most).contains(&received.acks_sent), "{congestion:?}: {received:?} {sent:?}");
         assert_eq!(received.acks_sent, sent.acks_received);
+    }
+}
+
+/// RFC 9000, section 17.4: with packets on the way at all times, the bit of each end changes once a round trip of
+/// 2 * 20 ms, however many packets are lost or late.
+#[test]
+fn the_spin_bit_changes_once_a_round_trip() {
+    let seen = Rc::new(RefCell::new([const { Vec::new() }; 2]));
+    let changes = Rc::clone(&seen);
+    let mut bits = [false; 2];
+    let fate = move |end: usize, now: Instant, packet: &Packet| {
+        if packet.form == Form::Short && packet.spin != bits[end] {
+            bits[end] = packet.spin;
+            changes.borrow_mut()[end].push(now);
+        }
+        if packet.number % 10 == 9 { Fate::Late(Duration::from_us(300)) } else { Fate::Arrives }
+    };
+    let mut pair = Pair::new(Config::default(), Duration::from_ms(20), Box::new(fate));
+    pair.ends[SERVER].write_forever();
+    pair.ends[CLIENT].connect(Instant::ZERO);
+    pair.run(seconds(2));
+    for changes in seen.borrow().iter() {
+        assert!((45..50).contains(&changes.len()), "{changes:?}");
+        let trips = changes.windows(2).map(|pair| pair[1].since(pair[0]).as_us());
+        let trips: Vec<u64> = trips.skip(2).collect();
+        assert!(trips.iter().all(|trip| (40_000..42_000).contains(trip)), "{trips:?}");
     }
 }
 

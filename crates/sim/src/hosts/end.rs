@@ -1,13 +1,14 @@
 //! One end of a transfer, whatever its transport: a TCP endpoint, or a QUIC endpoint with the contents of the packets
 //! that it has sent.
 //!
-//! A QUIC packet is a UDP datagram in the network: its metadata has a length and, where TCP has its sequence number,
-//! the number of the packet, from which the far end finds the contents. No queue, regulator or classifier sees more.
+//! A QUIC packet is a UDP datagram in the network: its metadata has a length, the header for captures and, where TCP has
+//! its sequence number, the number of the packet, from which the far end finds the contents. No queue, regulator or
+//! classifier sees more.
 //! Cost: a comparison for each call; QUIC is boxed, so that an end of TCP stays small.
 
 use lastmile_model::IpFields;
-use lastmile_packet::{FlowId, Meta, Protocol};
-use lastmile_quic::InTransit;
+use lastmile_packet::{FlowId, Meta, Protocol, QuicHeader};
+use lastmile_quic::{Form, InTransit};
 use lastmile_tcp::{Endpoint, LimitedTime, RoundTrips};
 use lastmile_units::{ByteCount, Duration, Instant};
 
@@ -56,7 +57,13 @@ impl QuicEnd {
     fn poll_transmit(&mut self, now: Instant) -> Option<Meta> {
         let packet = self.endpoint.poll_transmit(now)?;
         let size = ByteCount::new(u64::from(packet.size) + u64::from(self.ip.datagram_headers()));
-        let meta = datagram(self.flow, Protocol::Udp, size, packet.number, self.ip);
+        let mut meta = datagram(self.flow, Protocol::Udp, size, packet.number, self.ip);
+        let connection_id = self.endpoint.connection_id();
+        meta.set_quic(match packet.form {
+            Form::Initial => QuicHeader::initial(connection_id),
+            Form::Handshake => QuicHeader::handshake(connection_id),
+            Form::Short => QuicHeader::short(connection_id, packet.spin),
+        });
         self.transit.send(packet);
         Some(meta)
     }
