@@ -16,6 +16,10 @@ use crate::schema::{PhaseLink, Shares};
 
 /// The share of pure ACKs among a link's packets from which ACKs alone fill it.
 const ACKS_ALONE: f64 = 0.9;
+/// The share of the time from which one cause is that of nearly all of it.
+const NEARLY_ALL: f64 = 0.9;
+/// The deviation of a mean window from that at the end from which both are reported.
+const MOVED: f64 = 0.1;
 /// The packets for each ACK whose effect is reported where ACKs of QUIC fill their path.
 const RATIOS: [u32; 3] = [2, 4, 10];
 /// The least share of outages in a phase that is reported.
@@ -80,7 +84,7 @@ impl Case<'_> {
             _ => self.link_or_window(cause),
         };
         // One cause for nearly all the time is given without its share.
-        let words = if share >= 0.9 { words } else { format!("{words} ({} of the time)", whole_percent(share)) };
+        let words = if share >= NEARLY_ALL { words } else { format!("{words} ({} of the time)", whole_percent(share)) };
         [words].into_iter().chain(self.outages()).collect::<Vec<_>>().join("; ")
     }
 
@@ -184,7 +188,14 @@ impl Case<'_> {
                 } else {
                     String::new()
                 };
-                format!("receive window {}{room}{trip}{held}", format::window(window))
+                match measured.and_then(|trip| self.moved_window(window, trip)) {
+                    Some(mean) => format!(
+                        "receive window {} on average ({} at the end){trip}{held}",
+                        format::bytes(mean),
+                        format::window(window)
+                    ),
+                    None => format!("receive window {}{room}{trip}{held}", format::window(window)),
+                }
             }
             ("send_buffer", Some(tcp)) => {
                 let bytes = tcp.send_buffer.unwrap_or(tcp.window);
@@ -208,6 +219,15 @@ impl Case<'_> {
                 }
             }
         }
+    }
+
+    /// The mean receive window, by Little's law from goodput and round trip, if it limited nearly all the time and
+    /// tells of another window than that at the end.
+    fn moved_window(&self, at_end: u64, trip: &Trip) -> Option<u64> {
+        let limited = self.shares.iter().any(|(cause, share)| cause == "receive_window" && share >= NEARLY_ALL);
+        let mean = (self.reached.1 / 8.0 * trip.mean_s).round() as u64;
+        let moved = format::to_f64(mean.abs_diff(at_end)) > MOVED * format::to_f64(mean);
+        (limited && moved && self.own_round_trip_s("receive_window").is_some()).then_some(mean)
     }
 
     /// The link carries ACKs and next to nothing else. ACKs of QUIC are not counted there: no flow has data on it.

@@ -89,3 +89,27 @@ fn the_window_that_limits_is_told_and_not_the_configured_one() {
     let bytes: f64 = window.and_then(|bytes| bytes.parse().ok()).unwrap_or_else(|| panic!("{words}"));
     assert!((10e3..40e3).contains(&bytes), "{words}");
 }
+
+/// A clamp gives each of two downloads half of the window once the second one comes, and the first one all of it again:
+/// the window at the end of a phase is not that of the phase. Window by round trip is the goodput, as the words say.
+#[test]
+fn a_window_that_moves_is_told_by_its_mean() {
+    let summary = under_full_both_ways(
+        "duration = \"40 s\"\n[access]\ndown = { rate = \"20 Mbit/s\", delay = \"10 ms\" }\n\
+         up = { rate = \"2 Mbit/s\", delay = \"10 ms\" }\n[[traffic]]\nkind = \"bulk\"\nname = \"first\"\n\
+         direction = \"down\"\n[[traffic]]\nkind = \"web\"\nusers = 6\ndirection = \"down\"\n",
+    );
+    let first = summary.flows.iter().find(|flow| &*flow.name == "first").expect("it is there");
+    let words = &first.limits.explanation;
+    let number = |before: &str| {
+        let rest = words.split(before).nth(1).unwrap_or_else(|| panic!("{words}"));
+        let mut parts = rest.split([' ', ',']);
+        let value: f64 = parts.next().and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("{words}"));
+        (value, parts.next().expect("a unit").to_owned())
+    };
+    assert!(words.contains(" on average ("), "{words}");
+    let ((window, bytes), (trip, ms)) = (number("receive window "), number("round trip "));
+    assert_eq!((&*bytes, &*ms), ("kB", "ms"), "{words}");
+    let goodput_bps = first.goodput_bps;
+    assert!((window * 8e6 / trip / goodput_bps - 1.0).abs() < 0.02, "{words}, {goodput_bps} bit/s");
+}
