@@ -51,7 +51,8 @@ pub fn read(file: File) -> io::Result<Vec<Series>> {
 }
 
 /// An error of a file as it was, others by their words.
-pub(crate) fn as_io(error: ParquetError) -> io::Error {
+#[must_use]
+pub fn as_io(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {
             Ok(error) => *error,

@@ -34,9 +34,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         Ok(done) => done,
         Err(interrupted) => return Ok(interrupted),
     };
-    if let Some(out) = &arguments.files.out {
-        run::write_runs(out, &planned.variants, &mut done)?;
-    }
+    run::write_runs(&plan, &planned.variants, &mut done, printer)?;
     let compared = planned.compared(done.into_iter().map(|done| done.finished).collect());
     let report = match &arguments.files.out {
         Some(out) => Some(run::write_report(out, &compared.comparison)?),

@@ -2,6 +2,7 @@
 //! them.
 
 mod arguments;
+mod earlier;
 pub(super) mod options;
 mod simulate;
 
@@ -66,9 +67,9 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         Ok(done) => done,
         Err(interrupted) => return Ok(interrupted),
     };
+    write_runs(arguments, &variants, &mut done, printer)?;
     let report = match &arguments.files.out {
         Some(out) => {
-            write_runs(out, &variants, &mut done)?;
             if done.len() > 1 {
                 write_report(out, &Comparison { rows: vec![one_row(&done)], alone: Vec::new() })?;
             }
@@ -137,14 +138,23 @@ pub(super) fn folders(arguments: &Arguments, variants: &[Variant]) -> Result<Fol
     Ok(folders)
 }
 
-/// Writes the files of each run.
-pub(super) fn write_runs(out: &Path, variants: &[Variant], done: &mut [Done]) -> Result<()> {
+/// Writes the files of each run to `--out`, if it is given.
+pub(super) fn write_runs(
+    arguments: &Arguments,
+    variants: &[Variant],
+    done: &mut [Done],
+    printer: &mut Printer,
+) -> Result<()> {
+    let Some(out) = &arguments.files.out else { return Ok(()) };
     for (variant, done) in variants.iter().zip(done) {
         let Some(folder) = variant.directory(out) else { continue };
         write::write_all(&folder, &done.finished.run).map_err(Failure::new)?;
         if let Some(captures) = done.captures.take() {
             captures.commit()?;
         }
+    }
+    if let Some(note) = earlier::left(out, variants, &arguments.files.capture) {
+        printer.talk(&note);
     }
     Ok(())
 }

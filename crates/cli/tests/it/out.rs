@@ -129,3 +129,22 @@ fn a_name_too_long_for_a_file_is_told_before_anything_runs() {
     assert!(error.contains("File name too long") && error.contains("a path 4095"), "{error}");
     assert!(!scratch.path.join("out").exists(), "what was made for nothing goes");
 }
+
+/// A second run into a folder replaces its files, and tells of captures and runs that stay there.
+#[test]
+fn results_of_earlier_runs_are_told() {
+    let scratch = scratch();
+    let short = LONG.replace("700 h", "1 ms");
+    std::fs::write(scratch.path.join("short.toml"), &short).unwrap();
+    let told = |arguments: &[&str]| {
+        let output = lastmile(&scratch.path, arguments);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert_eq!(told(&["run", "short.toml", "--out", "out", "--capture", "up", "--capture", "down"]), "");
+    assert_eq!(told(&["compare", "short.toml", "--policy", "none,sad", "--out", "all"]), "");
+    let note = |left: &str| format!("note: results of an earlier run stay in {left}\n");
+    assert_eq!(told(&["run", "short.toml", "--out", "out", "--capture", "up"]), note("out: down.pcapng"));
+    assert_eq!(told(&["compare", "short.toml", "--policy", "none,cake", "--out", "all"]), note("all: sad"));
+    assert_eq!(told(&["run", "short.toml", "--out", "all"]), note("all: cake, none, sad"));
+}

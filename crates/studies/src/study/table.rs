@@ -236,7 +236,7 @@ impl Table {
     /// # Errors
     /// Errors of `out`.
     pub fn write(&self, out: impl Write + Send) -> io::Result<()> {
-        self.write_parquet(out).map_err(io::Error::other)
+        self.write_parquet(out).map_err(lastmile_results::parquet::as_io)
     }
 
     fn write_parquet(&self, out: impl Write + Send) -> Result<(), ParquetError> {
