@@ -198,3 +198,33 @@ fn the_unit_of_a_slow_trace_is_stated() {
     let told = printed(&scratch, "lastmile trace slow.up --unit ms --json");
     assert!(told.contains("\"length_s\": 3700.0"), "{told}");
 }
+
+/// A capture (pcap, nanoseconds, raw IP) of packets between 192.0.2.1 and 192.0.2.2: their milliseconds, the last octets
+/// of source and destination, and their bytes.
+fn capture(packets: &[(u64, u8, u8, u16)]) -> Vec<u8> {
+    let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
+    let mut bytes = words(&[0xa1b2_3c4d, 0x0004_0002, 0, 0, 65_535, 101]);
+    for (ms, source, destination, length) in packets {
+        let ns = ms % 1000 * 1_000_000;
+        bytes.extend(words(&[1_000 + (ms / 1000) as u32, ns as u32, 20, u32::from(*length)]));
+        bytes.extend([0x45, 0, (length >> 8) as u8, *length as u8, 0, 0, 0, 0, 64, 17, 0, 0]);
+        bytes.extend([192, 0, 2, *source, 192, 0, 2, *destination]);
+    }
+    bytes
+}
+
+/// Host 1 sends 1000 bytes in the first second, 500 in the next and none in the third; host 2 sends none, 250 and 125.
+const BOTH_WAYS: [(u64, u8, u8, u16); 6] =
+    [(0, 1, 2, 1000), (1000, 1, 2, 500), (1500, 2, 1, 250), (2999, 2, 1, 125), (3000, 1, 2, 60), (3200, 2, 1, 60)];
+
+/// The second of each trace is the second of the capture, whichever direction began it and ended it.
+#[test]
+fn the_directions_of_a_capture_have_one_beginning_and_one_period() {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path.join("line.pcap"), capture(&BOTH_WAYS)).unwrap();
+    let towards = |octet: u8| {
+        printed(&scratch, &format!("lastmile trace line.pcap --towards 192.0.2.{octet} --interval 1s --to csv"))
+    };
+    assert_eq!(towards(2), "# repeat = \"4 s\"\nat,rate\n0 s,8 kbit/s\n1 s,4 kbit/s\n2 s,0\n3 s,480 bit/s\n");
+    assert_eq!(towards(1), "# repeat = \"4 s\"\nat,rate\n0 s,0\n1 s,2 kbit/s\n2 s,1 kbit/s\n3 s,480 bit/s\n");
+}

@@ -113,26 +113,30 @@ fn of_scenario(path: &Path, link: &str) -> Result<Made, Failure> {
     Ok(Made::of((trace, has)))
 }
 
-/// The IP bytes of a capture, by interval.
+/// The IP bytes of a capture, by interval. Times count from the first IP packet of the capture, and the trace has the
+/// intervals until the last one, so that the traces of its two directions belong together.
 fn of_capture(path: &Path, arguments: &Arguments, delay: Duration) -> Result<Trace, String> {
     let opened = File::open(path).map_err(|error| error.to_string())?;
-    let (mut times, mut carried) = (capture::Times::default(), Vec::new());
+    let (mut times, mut last, mut carried) = (capture::Times::default(), Duration::ZERO, Vec::new());
     capture::read(opened, &mut |frame| {
         let packet = frame.at_ns.zip(frame.ip.and_then(length_and_destination));
         if let Some((at, (bytes, destination))) = packet
-            && arguments.towards.is_none_or(|towards| towards.holds(destination))
             && let Some(at) = times.since_first(at)
         {
-            carried.push((Duration::from_ps(at.as_ps()), bytes * 8));
+            let at = Duration::from_ps(at.as_ps());
+            last = last.max(at);
+            if arguments.towards.is_none_or(|towards| towards.holds(destination)) {
+                carried.push((at, bytes * 8));
+            }
         }
         Ok(())
     })?;
-    let Some(last) = carried.iter().map(|(at, _)| *at).max() else {
+    if carried.is_empty() {
         return Err(match arguments.towards {
             Some(towards) => format!("no IP packet with a time to {towards}"),
             None => "no IP packet with a time".to_owned(),
         });
-    };
+    }
     // Whole intervals, so that the last one has its rate.
     let intervals = last.as_ps() / arguments.interval.as_ps() + 1;
     steps(&file::steps_of(&carried, arguments.interval, arguments.interval * intervals)?, delay)
