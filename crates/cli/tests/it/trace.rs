@@ -225,6 +225,21 @@ fn the_directions_of_a_capture_have_one_beginning_and_one_period() {
     let towards = |octet: u8| {
         printed(&scratch, &format!("lastmile trace line.pcap --towards 192.0.2.{octet} --interval 1s --to csv"))
     };
-    assert_eq!(towards(2), "# repeat = \"4 s\"\nat,rate\n0 s,8 kbit/s\n1 s,4 kbit/s\n2 s,0\n3 s,480 bit/s\n");
-    assert_eq!(towards(1), "# repeat = \"4 s\"\nat,rate\n0 s,0\n1 s,2 kbit/s\n2 s,1 kbit/s\n3 s,480 bit/s\n");
+    assert_eq!(towards(2), "# repeat = \"3 s\"\nat,rate\n0 s,8 kbit/s\n1 s,4 kbit/s\n2 s,0\n");
+    assert_eq!(towards(1), "# repeat = \"3 s\"\nat,rate\n0 s,0\n1 s,2 kbit/s\n2 s,1 kbit/s\n");
+}
+
+/// The capture ends 0.2 s into its fourth second. 1560 bytes in 3.2 s are 3.9 kbit/s.
+#[test]
+fn an_interval_in_which_a_capture_ends_has_no_rate() {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path.join("line.pcap"), capture(&BOTH_WAYS)).unwrap();
+    let trace = "lastmile trace line.pcap --towards 192.0.2.2 --to csv";
+    assert_eq!(printed(&scratch, &format!("{trace} --interval 3.2s")), "# repeat = \"3.2 s\"\nat,rate\n0 s,3.9 kbit/s\n");
+    let refused = |interval: &str, expected: &str| {
+        let output = scratch.run(&format!("{trace} --interval {interval}"));
+        assert_eq!((output.code, output.stderr), (2, format!("error: line.pcap: {expected}\n")));
+    };
+    refused("4s", "its IP packets came within 3.2 s, less than the --interval of 4 s");
+    refused("0s", "--interval 0 s; it is above 0 s");
 }

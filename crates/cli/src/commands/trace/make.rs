@@ -114,8 +114,13 @@ fn of_scenario(path: &Path, link: &str) -> Result<Made, Failure> {
 }
 
 /// The IP bytes of a capture, by interval. Times count from the first IP packet of the capture, and the trace has the
-/// intervals until the last one, so that the traces of its two directions belong together.
+/// whole intervals until the last one, so that the traces of its two directions belong together. A rate of the interval
+/// in which the capture ends would be too low.
 fn of_capture(path: &Path, arguments: &Arguments, delay: Duration) -> Result<Trace, String> {
+    let interval = arguments.interval;
+    if interval.is_zero() {
+        return Err("--interval 0 s; it is above 0 s".to_owned());
+    }
     let opened = File::open(path).map_err(|error| error.to_string())?;
     let (mut times, mut last, mut carried) = (capture::Times::default(), Duration::ZERO, Vec::new());
     capture::read(opened, &mut |frame| {
@@ -137,9 +142,12 @@ fn of_capture(path: &Path, arguments: &Arguments, delay: Duration) -> Result<Tra
             None => "no IP packet with a time".to_owned(),
         });
     }
-    // Whole intervals, so that the last one has its rate.
-    let intervals = last.as_ps() / arguments.interval.as_ps() + 1;
-    steps(&file::steps_of(&carried, arguments.interval, arguments.interval * intervals)?, delay)
+    let end = interval * (last / interval);
+    if end.is_zero() {
+        return Err(format!("its IP packets came within {last}, less than the --interval of {interval}"));
+    }
+    carried.retain(|(at, _)| *at < end);
+    steps(&file::steps_of(&carried, interval, end)?, delay)
 }
 
 /// Length and destination of an IP packet.
