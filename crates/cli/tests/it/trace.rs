@@ -235,11 +235,31 @@ fn an_interval_in_which_a_capture_ends_has_no_rate() {
     let scratch = Scratch::new();
     std::fs::write(scratch.path.join("line.pcap"), capture(&BOTH_WAYS)).unwrap();
     let trace = "lastmile trace line.pcap --towards 192.0.2.2 --to csv";
-    assert_eq!(printed(&scratch, &format!("{trace} --interval 3.2s")), "# repeat = \"3.2 s\"\nat,rate\n0 s,3.9 kbit/s\n");
+    assert_eq!(
+        printed(&scratch, &format!("{trace} --interval 3.2s")),
+        "# repeat = \"3.2 s\"\nat,rate\n0 s,3.9 kbit/s\n"
+    );
     let refused = |interval: &str, expected: &str| {
         let output = scratch.run(&format!("{trace} --interval {interval}"));
         assert_eq!((output.code, output.stderr), (2, format!("error: line.pcap: {expected}\n")));
     };
     refused("4s", "its IP packets came within 3.2 s, less than the --interval of 4 s");
     refused("0s", "--interval 0 s; it is above 0 s");
+}
+
+/// Host 1 sends 1560 bytes and host 2 435. Their sum is a rate of no line, and has to be asked for.
+#[test]
+fn both_directions_of_a_capture_are_not_summed_unasked() {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path.join("line.pcap"), capture(&BOTH_WAYS)).unwrap();
+    let output = scratch.run("lastmile trace line.pcap --interval 1s --to csv");
+    let expected = "error: line.pcap: 1560 bytes to 192.0.2.2 and 435 from it; a trace is of one direction\n\
+                    hint: --towards 192.0.2.2, or --towards 0.0.0.0/0 for the sum of both directions\n";
+    assert_eq!((output.code, output.stderr.as_str()), (2, expected));
+    let sum = printed(&scratch, "lastmile trace line.pcap --towards 0.0.0.0/0 --interval 1s --to csv");
+    assert_eq!(sum, "# repeat = \"3 s\"\nat,rate\n0 s,8 kbit/s\n1 s,6 kbit/s\n2 s,1 kbit/s\n");
+    let down: Vec<_> = BOTH_WAYS.into_iter().filter(|(_, source, ..)| *source == 1).collect();
+    std::fs::write(scratch.path.join("down.pcap"), capture(&down)).unwrap();
+    let one = printed(&scratch, "lastmile trace down.pcap --interval 1s --to csv");
+    assert_eq!(one, "# repeat = \"3 s\"\nat,rate\n0 s,8 kbit/s\n1 s,4 kbit/s\n2 s,0\n");
 }
