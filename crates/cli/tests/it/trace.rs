@@ -199,8 +199,8 @@ fn the_unit_of_a_slow_trace_is_stated() {
     assert!(told.contains("\"length_s\": 3700.0"), "{told}");
 }
 
-/// A capture (pcap, nanoseconds, raw IP) of packets between 192.0.2.1 and 192.0.2.2: their milliseconds, the last octets
-/// of source and destination, and their bytes.
+/// A capture (pcap, nanoseconds, raw IP) of packets between 192.0.2.1 and 192.0.2.2: their milliseconds, the last
+/// octets of source and destination, and their bytes.
 fn capture(packets: &[(u64, u8, u8, u16)]) -> Vec<u8> {
     let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
     let mut bytes = words(&[0xa1b2_3c4d, 0x0004_0002, 0, 0, 65_535, 101]);
