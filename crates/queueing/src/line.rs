@@ -37,7 +37,7 @@ mod transmitter;
 pub use crate::discipline::Count;
 use buffer::Buffer;
 pub use config::Config;
-use counted::{Counted, lost_or_spoilt};
+use counted::{Counted, Fate};
 pub use counted::{Stats, TransmissionSink};
 use impairments::Wire;
 use in_transmission::PartlySent;
@@ -316,9 +316,25 @@ impl<P: Packet> Line<P> {
         may || !self.partly_sent.is_empty()
     }
 
+    /// Draws how many copies arrive of a packet whose transmission begins at `start`: as in netem, a packet that is
+    /// duplicated and lost arrives once, and the copy of one that is not lost may be lost.
+    fn copies(&mut self, start: Instant) -> u8 {
+        let lost = self.loses(start);
+        if !self.wire.as_mut().is_some_and(|wire| wire.duplicates()) {
+            return u8::from(!lost);
+        }
+        let loss = self.loss(start);
+        1 + u8::from(!lost && self.wire.as_mut().is_some_and(|wire| !wire.loses_copy(loss)))
+    }
+
+    /// The share of independent losses at `start`.
+    fn loss(&self, start: Instant) -> Ratio {
+        self.transmitter.step(start).map_or(self.loss, |step| step.loss)
+    }
+
     /// Draws whether a packet whose transmission begins at `start` is lost on the wire.
     fn loses(&mut self, start: Instant) -> bool {
-        let loss = self.transmitter.step(start).map_or(self.loss, |step| step.loss);
+        let loss = self.loss(start);
         let lost = loss > Ratio::ZERO && self.losses.chance(loss.as_parts_per_billion());
         // The model counts packets, lost ones too.
         self.wire.as_mut().is_some_and(|wire| wire.loses()) || lost
@@ -339,19 +355,14 @@ impl<P: Packet> Line<P> {
         spoilt
     }
 
-    /// A packet whose transmission has ended is on the wire, or is lost there for a reason.
+    /// A packet whose transmission has ended is on the wire, or is lost there.
     // Inlined: a call copies the packet.
     #[inline(always)]
-    fn depart(
-        &mut self,
-        start: Instant,
-        mut packet: P,
-        lost: Option<DropReason>,
-        observer: &mut impl TransmissionSink<P>,
-    ) {
-        match lost {
-            None => self.propagate(packet, observer),
-            Some(reason) => {
+    fn depart(&mut self, start: Instant, mut packet: P, fate: Fate, observer: &mut impl TransmissionSink<P>) {
+        match fate {
+            Fate::Arrives => self.propagate(packet, false, observer),
+            Fate::ArrivesTwice => self.propagate(packet, true, observer),
+            Fate::Lost(reason) => {
                 packet.meta_mut().class = None;
                 Counted { stats: &mut self.stats, observer }.dropped(start, packet, reason);
             }
@@ -362,9 +373,9 @@ impl<P: Packet> Line<P> {
     /// earlier than the packet before, however the delay has changed.
     // Inlined: a call copies the packet.
     #[inline(always)]
-    fn propagate(&mut self, packet: P, observer: &mut impl TransmissionSink<P>) {
+    fn propagate(&mut self, packet: P, twice: bool, observer: &mut impl TransmissionSink<P>) {
         if self.wire.is_some() {
-            return self.propagate_impaired(packet, observer);
+            return self.propagate_impaired(packet, twice, observer);
         }
         let arrival = match self.transmitter.step(self.busy_until) {
             None => self.busy_until + self.delay + self.far_end,
@@ -382,13 +393,13 @@ impl<P: Packet> Line<P> {
     }
 
     #[inline(never)]
-    fn propagate_impaired(&mut self, mut packet: P, observer: &mut impl TransmissionSink<P>) {
+    fn propagate_impaired(&mut self, mut packet: P, twice: bool, observer: &mut impl TransmissionSink<P>) {
         let sent = self.busy_until;
         let delay = self.transmitter.step(sent).map_or(self.delay, |step| step.delay);
         let Some(wire) = &mut self.wire else { return };
         let meta = packet.meta_mut();
         (meta.class, meta.arrived) = (None, wire.arrival(sent, delay) + self.far_end);
-        let twin = wire.duplicates().then(|| {
+        let twin = twice.then(|| {
             let mut twin = packet.duplicate();
             twin.meta_mut().arrived = wire.arrival(sent, delay) + self.far_end;
             twin
@@ -436,19 +447,18 @@ impl<P: Packet> Line<P> {
     // Inlined: a call copies the packet.
     #[inline(always)]
     fn send(&mut self, start: Instant, packet: P, observer: &mut impl TransmissionSink<P>) {
-        let (wire, lost) = self.cost_of(start, &packet);
+        let (wire, fate) = self.cost_of(start, &packet);
         self.send_whole(start, &packet, wire, observer);
-        self.depart(start, packet, lost, observer);
+        self.depart(start, packet, fate, observer);
     }
 
-    /// The bytes on the wire of a packet whose transmission begins at `start`, and why it will be lost there, if it
-    /// will.
+    /// The bytes on the wire of a packet whose transmission begins at `start`, and its fate there.
     #[inline(always)]
-    fn cost_of(&mut self, start: Instant, packet: &P) -> (WireBytes, Option<DropReason>) {
-        let lost = self.loses(start);
-        let ip_bytes = self.bytes_to_send(packet, lost);
+    fn cost_of(&mut self, start: Instant, packet: &P) -> (WireBytes, Fate) {
+        let copies = self.copies(start);
+        let ip_bytes = self.bytes_to_send(packet, copies == 0);
         let wire = self.meter.link().on_wire(ip_bytes);
-        (wire, lost_or_spoilt(lost, !lost && self.spoils(wire)))
+        (wire, Fate::of(copies, copies > 0 && self.spoils(wire)))
     }
 
     /// Sends a packet of `wire` bytes without interruption.

@@ -4,7 +4,7 @@
 //! second = 1 / request-grant time. If a burst is one ACK, a download is limited to the bytes that
 //! an ACK acknowledges, times bursts a second ("DOCSIS sub-throughput optimization", CED, December
 //! 2006). The request-grant time of that article is the mean MAP interval plus the mean MAP-ahead
-//! time.
+//! time, for bursts that are sent between two opportunities to ask.
 
 use lastmile_units::{BitRate, ByteCount, Duration};
 

@@ -198,3 +198,68 @@ fn the_unit_of_a_slow_trace_is_stated() {
     let told = printed(&scratch, "lastmile trace slow.up --unit ms --json");
     assert!(told.contains("\"length_s\": 3700.0"), "{told}");
 }
+
+/// A capture (pcap, nanoseconds, raw IP) of packets between 192.0.2.1 and 192.0.2.2: their milliseconds, the last
+/// octets of source and destination, and their bytes.
+fn capture(packets: &[(u64, u8, u8, u16)]) -> Vec<u8> {
+    let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
+    let mut bytes = words(&[0xa1b2_3c4d, 0x0004_0002, 0, 0, 65_535, 101]);
+    for (ms, source, destination, length) in packets {
+        let ns = ms % 1000 * 1_000_000;
+        bytes.extend(words(&[1_000 + (ms / 1000) as u32, ns as u32, 20, u32::from(*length)]));
+        bytes.extend([0x45, 0, (length >> 8) as u8, *length as u8, 0, 0, 0, 0, 64, 17, 0, 0]);
+        bytes.extend([192, 0, 2, *source, 192, 0, 2, *destination]);
+    }
+    bytes
+}
+
+/// Host 1 sends 1000 bytes in the first second, 500 in the next and none in the third; host 2 sends none, 250 and 125.
+const BOTH_WAYS: [(u64, u8, u8, u16); 6] =
+    [(0, 1, 2, 1000), (1000, 1, 2, 500), (1500, 2, 1, 250), (2999, 2, 1, 125), (3000, 1, 2, 60), (3200, 2, 1, 60)];
+
+/// The second of each trace is the second of the capture, whichever direction began it and ended it.
+#[test]
+fn the_directions_of_a_capture_have_one_beginning_and_one_period() {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path.join("line.pcap"), capture(&BOTH_WAYS)).unwrap();
+    let towards = |octet: u8| {
+        printed(&scratch, &format!("lastmile trace line.pcap --towards 192.0.2.{octet} --interval 1s --to csv"))
+    };
+    assert_eq!(towards(2), "# repeat = \"3 s\"\nat,rate\n0 s,8 kbit/s\n1 s,4 kbit/s\n2 s,0\n");
+    assert_eq!(towards(1), "# repeat = \"3 s\"\nat,rate\n0 s,0\n1 s,2 kbit/s\n2 s,1 kbit/s\n");
+}
+
+/// The capture ends 0.2 s into its fourth second. 1560 bytes in 3.2 s are 3.9 kbit/s.
+#[test]
+fn an_interval_in_which_a_capture_ends_has_no_rate() {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path.join("line.pcap"), capture(&BOTH_WAYS)).unwrap();
+    let trace = "lastmile trace line.pcap --towards 192.0.2.2 --to csv";
+    assert_eq!(
+        printed(&scratch, &format!("{trace} --interval 3.2s")),
+        "# repeat = \"3.2 s\"\nat,rate\n0 s,3.9 kbit/s\n"
+    );
+    let refused = |interval: &str, expected: &str| {
+        let output = scratch.run(&format!("{trace} --interval {interval}"));
+        assert_eq!((output.code, output.stderr), (2, format!("error: line.pcap: {expected}\n")));
+    };
+    refused("4s", "its IP packets came within 3.2 s, less than the --interval of 4 s");
+    refused("0s", "--interval 0 s; it is above 0 s");
+}
+
+/// Host 1 sends 1560 bytes and host 2 435. Their sum is a rate of no line, and has to be asked for.
+#[test]
+fn both_directions_of_a_capture_are_not_summed_unasked() {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path.join("line.pcap"), capture(&BOTH_WAYS)).unwrap();
+    let output = scratch.run("lastmile trace line.pcap --interval 1s --to csv");
+    let expected = "error: line.pcap: 1560 bytes to 192.0.2.2 and 435 from it; a trace is of one direction\n\
+                    hint: --towards 192.0.2.2, or --towards 0.0.0.0/0 for the sum of both directions\n";
+    assert_eq!((output.code, output.stderr.as_str()), (2, expected));
+    let sum = printed(&scratch, "lastmile trace line.pcap --towards 0.0.0.0/0 --interval 1s --to csv");
+    assert_eq!(sum, "# repeat = \"3 s\"\nat,rate\n0 s,8 kbit/s\n1 s,6 kbit/s\n2 s,1 kbit/s\n");
+    let down: Vec<_> = BOTH_WAYS.into_iter().filter(|(_, source, ..)| *source == 1).collect();
+    std::fs::write(scratch.path.join("down.pcap"), capture(&down)).unwrap();
+    let one = printed(&scratch, "lastmile trace down.pcap --interval 1s --to csv");
+    assert_eq!(one, "# repeat = \"3 s\"\nat,rate\n0 s,8 kbit/s\n1 s,4 kbit/s\n2 s,0\n");
+}

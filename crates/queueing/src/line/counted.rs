@@ -37,9 +37,24 @@ pub trait TransmissionSink<P>: DropSink<P> {
     fn granted(&mut self, _waited: Duration) {}
 }
 
-/// Why the wire loses a packet, if it does.
-pub(super) fn lost_or_spoilt(lost: bool, spoilt: bool) -> Option<DropReason> {
-    if lost { Some(DropReason::WireLoss) } else { spoilt.then_some(DropReason::BitError) }
+/// The fate of a packet on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fate {
+    Arrives,
+    ArrivesTwice,
+    Lost(DropReason),
+}
+
+impl Fate {
+    /// The fate of a packet of which the wire keeps this number of copies, all of them `spoilt` by bit errors or none.
+    pub(super) fn of(copies: u8, spoilt: bool) -> Self {
+        match copies {
+            0 => Self::Lost(DropReason::WireLoss),
+            _ if spoilt => Self::Lost(DropReason::BitError),
+            1 => Self::Arrives,
+            _ => Self::ArrivesTwice,
+        }
+    }
 }
 
 /// Counts dropped and created packets and passes them to the observer.

@@ -96,17 +96,17 @@ impl<P: Packet> Line<P> {
             Some(buffer) => buffer.pop(self.meter.link())?,
             None => self.queue.dequeue(start, &mut Counted { stats: &mut self.stats, observer })?,
         };
-        let (wire, lost) = self.cost_of(start, &packet);
+        let (wire, fate) = self.cost_of(start, &packet);
         let Transmitter::Granted(station) = &mut self.transmitter else { return None };
         if station.fits(start, wire.as_u64()) {
             self.send_whole(start, &packet, wire, observer);
-            self.depart(start, packet, lost, observer);
+            self.depart(start, packet, fate, observer);
             self.piggyback(start);
             return Some(());
         }
         let level = self.queue.level_sent();
         let unsent = Unsent::Bytes { left: wire.as_u64(), begun: false };
-        self.partly_sent.push(PartlySent { packet, level, unsent, lost });
+        self.partly_sent.push(PartlySent { packet, level, unsent, fate });
         None
     }
 
@@ -129,8 +129,8 @@ impl<P: Packet> Line<P> {
         let last = *left == 0;
         self.busy_until = station.send(start, piece, start <= self.busy_until, last);
         self.stats.wire_bytes += WireBytes::new(piece);
-        if last && let Some(PartlySent { packet, lost, .. }) = self.partly_sent.pop() {
-            self.depart(start, packet, lost, observer);
+        if last && let Some(PartlySent { packet, fate, .. }) = self.partly_sent.pop() {
+            self.depart(start, packet, fate, observer);
         }
         self.piggyback(start);
     }

@@ -5,11 +5,13 @@
 //! Source: the words of netem (tc-netem(8)); the models have their sources in their files.
 //! Differs from netem: impairments act behind the transmitter, so a lost packet has used the line
 //! and a duplicate has not; correlation keeps the marginal distribution; packets stay in order
-//! unless [`Impairments::reorder`] says otherwise.
+//! unless [`Impairments::reorder`] says otherwise. Losses and duplicates count as in sch_netem.c: a packet that is lost
+//! and duplicated arrives once, and the copy of another one passes the losses, too. Bit errors spoil a packet with its
+//! copy.
 //! Cost: a random number or two per impairment and packet; an overtaking packet moves those that
 //! it overtakes. A line without impairments pays one branch per packet.
 
-use lastmile_units::{Duration, Instant};
+use lastmile_units::{Duration, Instant, Ratio};
 
 use crate::random::Stream;
 
@@ -35,7 +37,7 @@ pub struct Impairments {
     pub loss: Option<LossModel>,
     /// Bits that arrive wrong, which spoil their packet.
     pub bit_errors: Option<BitErrorRate>,
-    /// Packets that arrive twice.
+    /// Packets that are duplicated.
     pub duplicate: Option<Chance>,
     /// Variation of the delay.
     pub jitter: Option<Jitter>,
@@ -87,6 +89,8 @@ pub(super) struct Wire {
     loss: Option<Losses>,
     errors: Option<Errors>,
     duplicates: Option<Draws>,
+    /// Independent losses of the copies.
+    copies: Stream,
     jitter: Option<Deviations>,
     order: Order,
 }
@@ -121,6 +125,7 @@ impl Wire {
             loss: config.loss.map(|model| Losses::new(model, stream.child("loss model"))),
             errors: config.bit_errors.map(|rate| Errors::new(rate, stream.child("bit errors"))),
             duplicates: config.duplicate.map(|chance| Draws::new(chance, stream.child("duplicate"))),
+            copies: stream.child("copies"),
             jitter: config.jitter.clone().map(|jitter| Deviations::new(jitter, stream.child("jitter"))),
             order,
         }))
@@ -131,12 +136,17 @@ impl Wire {
         self.loss.as_mut().is_some_and(Losses::next)
     }
 
+    /// Draws whether the copy of a packet is lost: independently with this share, or by the loss model.
+    pub(super) fn loses_copy(&mut self, share: Ratio) -> bool {
+        self.copies.chance(share.as_parts_per_billion()) | self.loses()
+    }
+
     /// Draws whether one of the next `bits` bits is wrong.
     pub(super) fn spoils(&mut self, bits: u64) -> bool {
         self.errors.as_mut().is_some_and(|errors| errors.within(bits))
     }
 
-    /// Draws whether the next packet arrives twice.
+    /// Draws whether the next packet is duplicated.
     pub(super) fn duplicates(&mut self) -> bool {
         self.duplicates.as_mut().is_some_and(Draws::next)
     }

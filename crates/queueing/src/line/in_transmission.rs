@@ -3,15 +3,14 @@
 use lastmile_linklayer::Pieces;
 use lastmile_units::WireBytes;
 
-use crate::DropReason;
+use super::counted::Fate;
 
 /// A packet whose transmission has begun.
 pub(super) struct PartlySent<P> {
     pub(super) packet: P,
     pub(super) level: usize,
     pub(super) unsent: Unsent,
-    /// Why the packet will be lost on the wire, if it will.
-    pub(super) lost: Option<DropReason>,
+    pub(super) fate: Fate,
 }
 
 /// The part of a packet that has not been sent.

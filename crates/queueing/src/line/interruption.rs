@@ -13,7 +13,7 @@ use lastmile_packet::Packet;
 use lastmile_units::Instant;
 
 use super::Line;
-use super::counted::{Counted, TransmissionSink, lost_or_spoilt};
+use super::counted::{Counted, Fate, TransmissionSink};
 use super::in_transmission::{PartlySent, Unsent};
 
 impl<P: Packet> Line<P> {
@@ -34,8 +34,8 @@ impl<P: Packet> Line<P> {
         let piece = top.unsent.next().expect("a packet that has left is not under way");
         self.occupy(start, piece);
         if self.partly_sent.last().is_some_and(|top| top.unsent.is_empty()) {
-            let PartlySent { packet, lost, .. } = self.partly_sent.pop().expect("just seen");
-            self.depart(start, packet, lost, observer);
+            let PartlySent { packet, fate, .. } = self.partly_sent.pop().expect("just seen");
+            self.depart(start, packet, fate, observer);
         }
         self.reschedule(start);
     }
@@ -44,9 +44,9 @@ impl<P: Packet> Line<P> {
         let mut drops = Counted { stats: &mut self.stats, observer };
         let Some(mut packet) = self.queue.dequeue(start, &mut drops) else { return };
         let level = self.queue.level_sent();
-        let lost = self.loses(start);
-        let pieces = self.meter.link().pieces(self.bytes_to_send(&packet, lost));
-        let lost = lost_or_spoilt(lost, !lost && self.spoils(pieces.sum()));
+        let copies = self.copies(start);
+        let pieces = self.meter.link().pieces(self.bytes_to_send(&packet, copies == 0));
+        let fate = Fate::of(copies, copies > 0 && self.spoils(pieces.sum()));
         self.stats.transmitted.add(&packet);
         let uninterrupted = self.transmitter.time_for(start, pieces);
         let waited = start.since(packet.meta().arrived);
@@ -55,6 +55,6 @@ impl<P: Packet> Line<P> {
         // An AQM may drop the urgent packet and return a less urgent one, which is then inserted
         // further down.
         let position = self.partly_sent.iter().position(|begun| begun.level <= level).unwrap_or(self.partly_sent.len());
-        self.partly_sent.insert(position, PartlySent { packet, level, unsent: Unsent::Pieces(pieces), lost });
+        self.partly_sent.insert(position, PartlySent { packet, level, unsent: Unsent::Pieces(pieces), fate });
     }
 }

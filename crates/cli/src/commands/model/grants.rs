@@ -17,6 +17,10 @@ use crate::printer::Printer;
 /// plus the mean MAP-ahead time: bursts a second = 1 / request-grant time. A download is limited to the
 /// packets that the ACKs of a burst acknowledge, times bursts a second (CED, December 2006). With ACK
 /// suppression one ACK acknowledges all packets of a request-grant time, so that the line is the limit.
+///
+/// On a line with `grants` the time is another one where the sum is no whole number of slots, where a
+/// request leaves with granted data (piggyback), or where a packet is sent for longer than the time between
+/// two opportunities. The bounds of `lastmile run` count these.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Mean MAP interval: the length of a slot

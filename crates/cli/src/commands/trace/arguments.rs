@@ -63,6 +63,7 @@ pub(crate) struct Arguments {
     pub(super) measurement: Measurement,
 
     /// Count only packets of a capture to these addresses, such as 192.0.2.0/24 or 2001:db8::/32
+    /// [default: all, if they are of one direction]
     #[arg(long, value_name = "PREFIX")]
     pub(super) towards: Option<Prefix>,
 

@@ -1,5 +1,6 @@
 //! Traces from files, captures, measurements and generators.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::net::IpAddr;
 use std::path::Path;
@@ -69,7 +70,7 @@ pub(super) fn make(arguments: &Arguments) -> Result<Made, Failure> {
     let bytes = std::fs::read(path).map_err(|error| named(error.to_string()))?;
     if CAPTURES.iter().any(|magic| bytes.starts_with(magic)) {
         arguments.check(Source::Capture)?;
-        return of_capture(path, arguments, base.delay).map(|trace| Made::of((trace, has))).map_err(named);
+        return Ok(Made::of((of_capture(path, arguments, base.delay)?, has)));
     }
     let text = String::from_utf8(bytes).map_err(|_| named("neither text nor a capture".to_owned()))?;
     match serde_json::from_str::<Value>(&text) {
@@ -113,37 +114,74 @@ fn of_scenario(path: &Path, link: &str) -> Result<Made, Failure> {
     Ok(Made::of((trace, has)))
 }
 
-/// The IP bytes of a capture, by interval.
-fn of_capture(path: &Path, arguments: &Arguments, delay: Duration) -> Result<Trace, String> {
-    let opened = File::open(path).map_err(|error| error.to_string())?;
-    let (mut times, mut carried) = (capture::Times::default(), Vec::new());
+/// The IP bytes of a capture, by interval. Times count from the first IP packet of the capture, and the trace has the
+/// whole intervals until the last one, so that the traces of its two directions belong together. A rate of the interval
+/// in which the capture ends would be too low.
+fn of_capture(path: &Path, arguments: &Arguments, delay: Duration) -> Result<Trace, Failure> {
+    let named = |error: String| Failure::new(format_args!("{}: {error}", path.display()));
+    let interval = arguments.interval;
+    if interval.is_zero() {
+        return Err(named("--interval 0 s; it is above 0 s".to_owned()));
+    }
+    let opened = File::open(path).map_err(|error| named(error.to_string()))?;
+    let (mut times, mut last, mut carried) = (capture::Times::default(), Duration::ZERO, Vec::new());
+    let mut hosts: BTreeMap<IpAddr, Carried> = BTreeMap::new();
     capture::read(opened, &mut |frame| {
-        let packet = frame.at_ns.zip(frame.ip.and_then(length_and_destination));
-        if let Some((at, (bytes, destination))) = packet
-            && arguments.towards.is_none_or(|towards| towards.holds(destination))
+        let packet = frame.at_ns.zip(frame.ip.and_then(length_and_addresses));
+        if let Some((at, (bytes, [source, destination]))) = packet
             && let Some(at) = times.since_first(at)
         {
-            carried.push((Duration::from_ps(at.as_ps()), bytes * 8));
+            let at = Duration::from_ps(at.as_ps());
+            last = last.max(at);
+            if arguments.towards.is_none_or(|towards| towards.holds(destination)) {
+                carried.push((at, bytes * 8));
+                hosts.entry(source).or_default().from += bytes;
+                hosts.entry(destination).or_default().to += bytes;
+            }
         }
         Ok(())
-    })?;
-    let Some(last) = carried.iter().map(|(at, _)| *at).max() else {
-        return Err(match arguments.towards {
+    })
+    .map_err(named)?;
+    if carried.is_empty() {
+        return Err(named(match arguments.towards {
             Some(towards) => format!("no IP packet with a time to {towards}"),
             None => "no IP packet with a time".to_owned(),
-        });
-    };
-    // Whole intervals, so that the last one has its rate.
-    let intervals = last.as_ps() / arguments.interval.as_ps() + 1;
-    steps(&file::steps_of(&carried, arguments.interval, arguments.interval * intervals)?, delay)
+        }));
+    }
+    let both_ways = hosts.iter().filter(|(_, carried)| carried.from > 0 && carried.to > 0);
+    let most = both_ways.max_by_key(|(_, carried)| carried.to).filter(|_| arguments.towards.is_none());
+    if let Some((host, Carried { to, from })) = most {
+        let both = format!("{to} bytes to {host} and {from} from it; a trace is of one direction");
+        let all = if host.is_ipv4() { "0.0.0.0/0" } else { "::/0" };
+        return Err(named(both).hint(format!("--towards {host}, or --towards {all} for the sum of both directions")));
+    }
+    let end = interval * (last / interval);
+    if end.is_zero() {
+        return Err(named(format!("its IP packets came within {last}, less than the --interval of {interval}")));
+    }
+    carried.retain(|(at, _)| *at < end);
+    file::steps_of(&carried, interval, end).and_then(|rates| steps(&rates, delay)).map_err(named)
 }
 
-/// Length and destination of an IP packet.
-fn length_and_destination(ip: &[u8]) -> Option<(u64, IpAddr)> {
+/// IP bytes to and from a host.
+#[derive(Default)]
+struct Carried {
+    to: u64,
+    from: u64,
+}
+
+/// Length, source and destination of an IP packet.
+fn length_and_addresses(ip: &[u8]) -> Option<(u64, [IpAddr; 2])> {
     let length = |at: usize| Some(u64::from(u16::from_be_bytes(ip.get(at..at + 2)?.try_into().ok()?)));
     match ip.first()? >> 4 {
-        4 => Some((length(2)?, IpAddr::from(<[u8; 4]>::try_from(ip.get(16..20)?).ok()?))),
-        6 => Some((length(4)? + 40, IpAddr::from(<[u8; 16]>::try_from(ip.get(24..40)?).ok()?))),
+        4 => {
+            let address = |at: usize| Some(IpAddr::from(<[u8; 4]>::try_from(ip.get(at..at + 4)?).ok()?));
+            Some((length(2)?, [address(12)?, address(16)?]))
+        }
+        6 => {
+            let address = |at: usize| Some(IpAddr::from(<[u8; 16]>::try_from(ip.get(at..at + 16)?).ok()?));
+            Some((length(4)? + 40, [address(8)?, address(24)?]))
+        }
         _ => None,
     }
 }

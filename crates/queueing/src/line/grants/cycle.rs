@@ -2,9 +2,10 @@
 //!
 //! A request is answered after the response time, in a slot that begins then or later. A grant that one slot does not
 //! hold goes on in the next ones. The next request leaves with the data of the last of them, or at the next opportunity
-//! after it has begun. So the mean time between the grants bounds the rate of the station: the request-grant time of
-//! `theory`, MAP interval plus MAP-ahead. A request that fills its last slot may bring a higher rate than a larger one:
-//! the bound is the highest of all sizes.
+//! after it has begun; for single packets, at the next opportunity after the packet has been sent. So the mean time
+//! between the grants bounds the rate of the station: the request-grant time of `theory`, MAP interval plus MAP-ahead,
+//! for packets that are sent between two opportunities. A request that fills its last slot may bring a higher rate than
+//! a larger one: the bound is the highest of all sizes.
 
 use lastmile_units::{Duration, Instant, WireBytes};
 
@@ -36,7 +37,7 @@ pub struct Cycle {
 
 impl Config {
     /// The cycle with the highest rate that the station can have. `None` if requests overtake one another, ask for any
-    /// size, or are not needed.
+    /// size, or are not needed. Single packets have the cycle of the shortest ones; see [`Config::cycle_of`].
     #[must_use]
     pub fn cycle(&self) -> Option<Cycle> {
         let requests = self.requests.as_ref().filter(|_| self.proactive.is_none())?;
@@ -53,7 +54,7 @@ impl Config {
             }
             (Asks::Backlog { .. }, Outstanding::Many) => return None,
         };
-        let cycle = |brings| Cycle { time: self.time_between_grants(requests, brings), brings };
+        let cycle = |brings| Cycle { time: self.time_between_grants(requests, brings, WireBytes::ZERO), brings };
         let PerRequest::Bytes(most) = brings else { return Some(cycle(brings)) };
         let rate = |cycle: Cycle, bytes: WireBytes| (u128::from(bytes.as_u64()) << 64) / u128::from(cycle.time.as_ps());
         let sizes = self.sizes_that_fill_slots(most).chain([most]);
@@ -61,6 +62,15 @@ impl Config {
             .map(|bytes| (cycle(PerRequest::Bytes(bytes)), bytes))
             .max_by_key(|&(of, bytes)| rate(of, bytes))
             .map(|(of, _)| of)
+    }
+
+    /// The cycle of packets of at least this size. Without it the time is that of the shortest packets.
+    #[must_use]
+    pub fn cycle_of(&self, packet: WireBytes) -> Option<Cycle> {
+        let cycle = self.cycle()?;
+        let requests = self.requests.as_ref().filter(|_| cycle.brings == PerRequest::Packet);
+        let time = requests.map_or(cycle.time, |requests| self.time_between_grants(requests, cycle.brings, packet));
+        Some(Cycle { time, ..cycle })
     }
 
     /// The sizes that fill slots, as large as a request may be: one for each slot of the pattern that may come first.
@@ -81,23 +91,47 @@ impl Config {
         (0..spans.len()).map(from).filter(|bytes| *bytes > WireBytes::ZERO)
     }
 
-    /// The least mean time between the grants of a station that always asks for this much.
-    fn time_between_grants(&self, requests: &Requests, brings: PerRequest) -> Duration {
+    /// The least mean time between the grants of a station that always asks for this much; for single packets each of
+    /// these bytes.
+    fn time_between_grants(&self, requests: &Requests, brings: PerRequest, packet: WireBytes) -> Duration {
         let every = requests.every.as_ps();
         let grant_of = |asked: Instant| self.slots.starting_from(asked + requests.response).start;
         let first = grant_of(Instant::ZERO);
         let last = (0..REQUESTS).fold(first, |grant, _| {
-            let window = self.last_window(grant, brings);
-            let opportunity = self.slots.of_direction_from(Instant::from_ps((window.as_ps() / every + 1) * every));
+            let (window, free) = match brings {
+                PerRequest::Packet => self.transmission(grant, packet),
+                PerRequest::Bytes(bytes) => (self.last_window(grant, bytes), grant),
+                PerRequest::Burst(_) => (grant, grant),
+            };
+            let free = free.max(window + Duration::from_ps(1));
+            let opportunity = Instant::from_ps(free.as_ps().div_ceil(every) * every);
+            let opportunity = self.slots.of_direction_from(opportunity);
             grant_of(if requests.piggyback { window } else { opportunity }).max(grant + Duration::from_ps(1))
         });
         last.since(first) / REQUESTS
     }
 
-    /// The start of the last of the windows that bring the bytes of a request, if the first starts at `grant`. A rate
-    /// that changes is the highest. Whole packets have one window.
-    fn last_window(&self, grant: Instant, brings: PerRequest) -> Instant {
-        let PerRequest::Bytes(bytes) = brings else { return grant };
+    /// The start of the window that brings the end of a packet whose first begins at `grant`, and the earliest end of
+    /// its transmission. A rate that changes is the highest. Without fragmentation there is one window.
+    fn transmission(&self, grant: Instant, packet: WireBytes) -> (Instant, Instant) {
+        let usable: Duration = self.slots.usable.iter().map(|span| span.end - span.start).sum();
+        let time = self.rate.time_for(packet);
+        let rounds = time.as_ps().saturating_sub(1) / usable.as_ps();
+        let (mut left, mut at) = (time - usable * rounds, grant + self.slots.round() * rounds);
+        loop {
+            let span = self.slots.ending_after(at);
+            let start = at.max(span.start);
+            let room = span.end.since(start);
+            if room >= left {
+                return (if self.fragmentation { start } else { grant }, start + left);
+            }
+            (left, at) = (left - room, span.end);
+        }
+    }
+
+    /// The start of the last of the windows that bring `bytes`, if the first starts at `grant`. A rate that changes is
+    /// the highest.
+    fn last_window(&self, grant: Instant, bytes: WireBytes) -> Instant {
         let (mut left, mut at) = (bytes.as_u64(), grant);
         loop {
             let span = self.slots.ending_after(at);
@@ -140,6 +174,42 @@ mod tests {
         assert_eq!(piggyback.cycle().map(|cycle| cycle.time), Some(Duration::from_ms(4)));
     }
 
+    /// 1500 bytes take 1.2 ms of 10 Mbit/s, and the request after them leaves at 2 ms: 2 ms and 3 ms of response, and
+    /// in slots of 2 ms 4 + 2 = 6 ms. Less than 1 ms of transmission changes nothing. 2.4 ms at half the rate are a
+    /// request after 3 ms. With the data, requests leave at the start of a slot: of the first one without
+    /// fragmentation, and with it of the second one, in which a packet of 2.4 ms ends.
+    #[test]
+    fn a_packet_is_sent_before_the_station_asks_for_the_next_one() {
+        let cycle_ms = |slot_ms: u64, response_ms: u64, mbps: u64, bytes: u64, set: &dyn Fn(&mut Config)| {
+            let mut config = config(slot_ms, response_ms, Asks::Packet, Outstanding::One);
+            config.rate = BitRate::from_mbit_per_s(mbps);
+            config.requests.iter_mut().for_each(|requests| requests.every = Duration::from_ms(1));
+            set(&mut config);
+            config.cycle_of(WireBytes::new(bytes)).map(|cycle| cycle.time.as_us() as f64 / 1e3)
+        };
+        let plain = |_: &mut Config| {};
+        assert_eq!(cycle_ms(1, 3, 10, 1_500, &plain), Some(5.0));
+        assert_eq!(cycle_ms(2, 3, 10, 1_500, &plain), Some(6.0));
+        assert_eq!(cycle_ms(2, 3, 10, 64, &plain), Some(4.0));
+        assert_eq!(cycle_ms(1, 4, 10, 1_250, &plain), Some(5.0));
+        assert_eq!(cycle_ms(1, 4, 10, 1_251, &plain), Some(6.0));
+        assert_eq!(cycle_ms(2, 3, 5, 1_500, &plain), Some(6.0));
+        let piggyback = |config: &mut Config| config.requests.iter_mut().for_each(|requests| requests.piggyback = true);
+        let whole_with_piggyback = |config: &mut Config| {
+            config.fragmentation = false;
+            piggyback(config);
+        };
+        assert_eq!(cycle_ms(2, 3, 5, 1_500, &piggyback), Some(6.0));
+        assert_eq!(cycle_ms(2, 3, 5, 1_500, &whole_with_piggyback), Some(4.0));
+        // Half of each slot of 2 ms: 2.4 ms end 0.4 ms into the third slot, 4.4 ms after the grant.
+        let half = |config: &mut Config| {
+            let span = Span { start: Duration::ZERO, end: Duration::from_ms(1) };
+            config.slots = Slots::new(Duration::from_ms(2), vec![span]).expect("a slot");
+        };
+        assert_eq!(cycle_ms(2, 3, 5, 1_500, &half), Some(8.0));
+        assert_eq!(cycle_ms(2, 3, 5, 15_000, &half), Some(50.0));
+    }
+
     /// 20 Mbit/s have 5000 bytes in 2 ms. The first slot begins 4 ms after a request. 6000 and 10 000 bytes end in the
     /// next one, with which the next request leaves: 8 and 13.3 Mbit/s. 16 000 bytes have four slots: 12.8 Mbit/s. A
     /// station that may ask for 6000 has more with 5000, 10 Mbit/s, and one of 16 000 with 15 000, 15 Mbit/s.
@@ -153,7 +223,8 @@ mod tests {
             let brings = PerRequest::Bytes(WireBytes::new(best));
             assert_eq!(config.cycle(), Some(Cycle { time: Duration::from_ms(cycle_ms), brings }));
             let of_most = PerRequest::Bytes(WireBytes::new(most));
-            let always = config.requests.as_ref().map(|requests| config.time_between_grants(requests, of_most));
+            let always =
+                config.requests.as_ref().map(|requests| config.time_between_grants(requests, of_most, WireBytes::ZERO));
             let slots = most.div_ceil(5_000);
             assert_eq!(always, Some(Duration::from_ms(2 + 2 * slots)));
         }

@@ -238,18 +238,43 @@ fn duplicates_are_counted_as_made() {
     near(stats.duplicated.packets as f64, 2_500.0, 4.0 * 43.3);
 }
 
-/// The random losses of a line are those that they are without other impairments.
+/// The `count` of sch_netem.c: a duplicated packet arrives whether it is lost or not, and a copy of one that is not
+/// lost passes the losses. With 20 % of losses and 50 % of duplicates 0.2 * 0.5 of the packets are lost, and 0.5 *
+/// 0.8 * 0.8 arrive twice; with a loss model as with independent losses.
+#[test]
+fn a_packet_that_is_lost_and_duplicated_arrives_once() {
+    let duplicate = Some(Chance::independent(percent(50)));
+    let model = Some(LossModel::Correlated(Chance::independent(percent(20))));
+    let independent = Config { loss: percent(20), ..impaired(Impairments { duplicate, ..Impairments::default() }) };
+    for config in [independent, impaired(Impairments { duplicate, loss: model, ..Impairments::default() })] {
+        let (_, line) = cross(&config, MANY);
+        let stats = line.stats();
+        let lost = stats.dropped[DropReason::WireLoss.index()].packets;
+        // Four standard deviations of a binomial distribution.
+        near(lost as f64, 0.1 * f64::from(MANY), 4.0 * 134.2);
+        near(stats.duplicated.packets as f64, 0.32 * f64::from(MANY), 4.0 * 208.6);
+        assert_eq!(stats.arrived.packets, u64::from(MANY) - lost + stats.duplicated.packets);
+    }
+}
+
+/// The random losses of a line are those that they are without other impairments, but for packets that have a copy: 3 %
+/// of 10 % of 2000.
 #[test]
 fn an_impairment_changes_no_other_random_number() {
     let plain = Config { rate: None, loss: percent(10), ..config(1, "ip") };
-    let lost = |config: &Config| {
+    let arrived = |config: &Config| {
         let (arrived, _) = cross(config, 2_000);
         arrived.into_iter().map(|(number, ..)| number).collect::<std::collections::BTreeSet<u32>>()
     };
     let jitter = Jitter { spread: Duration::from_ms(1), correlation: Ratio::ZERO, distribution: Distribution::Pareto };
+    let impairments = Impairments { jitter: Some(jitter), ..Impairments::default() };
     let duplicate = Some(Chance::independent(percent(3)));
-    let impairments = Impairments { jitter: Some(jitter), duplicate, ..Impairments::default() };
-    assert_eq!(lost(&plain), lost(&Config { impairments, ..plain.clone() }));
+    let duplicating = Impairments { duplicate, ..impairments.clone() };
+    let arrive = arrived(&plain);
+    assert_eq!(arrive, arrived(&Config { impairments, ..plain.clone() }));
+    let with_copies = arrived(&Config { impairments: duplicating, ..plain });
+    assert!(with_copies.is_superset(&arrive));
+    near((with_copies.len() - arrive.len()) as f64, 6.0, 4.0 * 2.44);
 }
 
 proptest! {
