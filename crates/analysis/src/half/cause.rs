@@ -56,7 +56,14 @@ impl Half {
         if end <= self.stream.una && self.times.advanced.is_some_and(recent) {
             return self.cause_of_delivered(now, (start, end), reaction);
         }
-        let Some(repaired) = repaired else { return self.cause_of_first(now, (start, end), silent, reaction) };
+        let Some(repaired) = repaired else {
+            let cause = self.cause_of_first(now, (start, end), silent, reaction);
+            if cause != Cause::Fast || !self.was_in_last_repair(old) {
+                return cause;
+            }
+            (self.recovery.phase, self.recovery.until) = (Phase::Fast, end);
+            return Cause::InRecovery;
+        };
         if start > self.stream.una {
             return repaired;
         }
@@ -160,6 +167,16 @@ impl Half {
             return Cause::Fast;
         }
         Cause::Timeout
+    }
+
+    /// True for data that were lost before a capture far from their sender, and that the ACK at which its fast recovery
+    /// seemed to end makes it retransmit: before any evidence of another loss, so that they were sent before the recovery
+    /// began, and end it.
+    fn was_in_last_repair(&self, old: &Old) -> bool {
+        let past = self.recovery.past;
+        let is_at_end = past.phase == Phase::Fast && past.ended.is_some() && past.ended == self.times.advanced;
+        let has_evidence = self.sack.ranges.len() > 0 || self.recovery.dup_acks > 0;
+        self.sender.is_far && is_at_end && !old.seen && !has_evidence
     }
 
     /// True for a retransmission of the last segment while no ACK reports a loss. Of several, a timer and a
