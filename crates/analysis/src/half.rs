@@ -325,7 +325,7 @@ impl Half {
             }
             Cause::InRecovery => {
                 repeats.in_recovery += 1;
-                self.recovery.habits.selective |= start > self.stream.una;
+                self.recovery.habits.goes_on |= start > self.stream.una || self.recovery.dup_acks == 0;
                 None
             }
             Cause::AfterTimeout => {
@@ -397,7 +397,7 @@ impl Half {
             let hole = if is_first {
                 Segment::before_capture(new.start, start, now)
             } else {
-                Segment { end: start, sends: Sends::Never, ip_id: None, ..new }
+                Segment { end: start, sends: Sends::Never, ..new }
             };
             self.out.forgotten += u64::from(self.sent.push(hole));
         }

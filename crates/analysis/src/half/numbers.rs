@@ -26,7 +26,7 @@ impl Numbers {
             let step = id.wrapping_sub(last.wrapping_add(of_last));
             self.steps += 1;
             self.single += u64::from(step == 0);
-            if step < FARTHEST && self.single * 2 > self.steps {
+            if step < FARTHEST && self.are_counted() {
                 self.missing = step;
             } else if step >= u16::MAX - FARTHEST {
                 // Older than the last.
@@ -34,6 +34,11 @@ impl Numbers {
             }
         }
         self.last = Some((id, segments.max(1)));
+    }
+
+    /// True for a sender that counts its packets.
+    pub(super) fn are_counted(&self) -> bool {
+        self.single * 2 > self.steps
     }
 
     /// The number of packets that are missing between the last two.
