@@ -141,7 +141,7 @@ impl Half {
     /// sender that counts its packets in them, by its timestamp, or because it is too early for a repair.
     fn is_late(&self, now: Instant, packet: &Meta, old: &Old, opened: Option<Duration>) -> bool {
         let Some(Above { seen, timestamp, ip_id }) = old.above else { return false };
-        if let (true, Some(own), Some(other)) = (self.last.numbers.are_counted(), NonZeroU16::new(packet.ip_id), ip_id)
+        if let (true, Some(own), Some(other)) = (self.last.numbers.are_in_order(), NonZeroU16::new(packet.ip_id), ip_id)
         {
             return own.get().wrapping_sub(other.get()).cast_signed() < 0;
         }
