@@ -182,9 +182,9 @@ impl Half {
         Cause::Timeout
     }
 
-    /// True if the last ACK ended a repair, and nothing reports another loss. A sender that retransmits at this ACK goes
-    /// on with the repair: it does not take the repair back, or knows of data above its end that were lost before a
-    /// capture far from it, and that it sent before the repair began.
+    /// True if the last ACK ended a repair, and nothing reports another loss. A sender that retransmits at this ACK
+    /// goes on with the repair: it does not take the repair back, or knows of data above its end that were lost before
+    /// a capture far from it, and that it sent before the repair began.
     fn is_at_end_of_repair(&self) -> bool {
         let ended = self.recovery.past.ended;
         let has_evidence = self.sack.ranges.len() > 0 || self.recovery.dup_acks > 0;

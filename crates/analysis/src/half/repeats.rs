@@ -137,8 +137,8 @@ impl Half {
         self.rtt.least().unwrap_or_default() + self.sender.turnaround.least().unwrap_or_default()
     }
 
-    /// True for a packet that fills a hole and was sent before the data that showed the hole: by the identifications of a
-    /// sender that counts its packets in them, by its timestamp, or because it is too early for a repair.
+    /// True for a packet that fills a hole and was sent before the data that showed the hole: by the identifications of
+    /// a sender that counts its packets in them, by its timestamp, or because it is too early for a repair.
     fn is_late(&self, now: Instant, packet: &Meta, old: &Old, opened: Option<Duration>) -> bool {
         let Some(Above { seen, timestamp, ip_id }) = old.above else { return false };
         if let (true, Some(own), Some(other)) = (self.last.numbers.are_in_order(), NonZeroU16::new(packet.ip_id), ip_id)

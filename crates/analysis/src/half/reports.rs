@@ -83,8 +83,8 @@ impl Reports {
         self.unreported.iter_mut().rfind(is_it).map(|sent| sent.by_timeout = by_timeout).is_some()
     }
 
-    /// An answer shows that the retransmission of `start` at `at` was needless, and with an `echo` all others of `start`
-    /// with a later timestamp. Returns those of which this is new.
+    /// An answer shows that the retransmission of `start` at `at` was needless, and with an `echo` all others of
+    /// `start` with a later timestamp. Returns those of which this is new.
     pub(super) fn settle(&mut self, at: Instant, start: i64, echo: Option<u32>) -> Needless {
         let mut needless = Needless::default();
         for sent in self.unreported.iter_mut().filter(|sent| sent.start == start) {

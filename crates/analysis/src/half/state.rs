@@ -165,8 +165,8 @@ pub(super) struct Delivered {
 pub(super) struct Habits {
     pub(super) lost_repairs: LostRepairs,
     pub(super) as_reno: AsReno,
-    /// True if its fast recovery goes on after the first new ACK: it repaired a hole above the first, which requires SACK,
-    /// or the first at a partial ACK (RFC 6582).
+    /// True if its fast recovery goes on after the first new ACK: it repaired a hole above the first, which requires
+    /// SACK, or the first at a partial ACK (RFC 6582).
     pub(super) goes_on: bool,
 }
 

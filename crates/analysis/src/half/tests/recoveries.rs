@@ -101,8 +101,8 @@ fn a_segment_that_fills_a_part_of_a_hole_is_ordered_by_the_timestamp_above_it() 
     }
 }
 
-/// Without timestamps, 150 ms from the sender: a packet that was overtaken by 180 ms, and a retransmission after 10 ms. The
-/// sender counts its packets.
+/// Without timestamps, 150 ms from the sender: a packet that was overtaken by 180 ms, and a retransmission after 10 ms.
+/// The sender counts its packets.
 #[test]
 fn a_segment_that_fills_a_hole_is_ordered_by_its_identification() {
     for (ms, id, expected) in [(480, 109, (0, 1)), (310, 112, (1, 0))] {

@@ -226,8 +226,8 @@ fn a_sender_that_left_a_lost_repair_to_its_timer_does_so_again() {
     }
 }
 
-/// Without SACK and without Eifel (RFC 4015) a sender goes on after a timeout that an echo shows to be needless: no timer
-/// expires at an ACK.
+/// Without SACK and without Eifel (RFC 4015) a sender goes on after a timeout that an echo shows to be needless: no
+/// timer expires at an ACK.
 #[test]
 fn a_sender_that_does_not_take_a_timeout_back_goes_on_after_it() {
     let mut talk = Talk::opened_with(100, 100, [Options::syn(SynOptions::default()); 2]);
