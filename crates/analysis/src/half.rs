@@ -300,7 +300,8 @@ impl Half {
 
     /// Counts a retransmission, and starts a repair with its first packet.
     fn count(&mut self, now: Instant, (start, end): (i64, i64), cause: Cause, packet: &Meta) {
-        self.recovery.reports.note(now, (start, end), cause == Cause::Timeout);
+        let timestamp = timestamps::of(packet);
+        self.recovery.reports.note(now, (start, end), timestamp, cause == Cause::Timeout);
         self.expired(now, (start, end), cause);
         if cause == Cause::Fast && self.recovery.phase == Phase::Fast {
             self.recovery.habits.as_reno.note(now);
@@ -324,7 +325,7 @@ impl Half {
             }
             Cause::InRecovery => {
                 repeats.in_recovery += 1;
-                self.recovery.habits.selective |= start > self.stream.una;
+                self.recovery.habits.goes_on |= start > self.stream.una || self.recovery.dup_acks == 0;
                 None
             }
             Cause::AfterTimeout => {
@@ -351,7 +352,6 @@ impl Half {
             let next = self.recovery.episode.map_or(NonZeroU32::MIN, |episode| episode.saturating_add(1));
             self.recovery.episode = Some(next);
         }
-        let timestamp = timestamps::of(packet);
         // The echo for the first segment under way is that of the segment itself (RFC 7323, section 4.3).
         if begins.is_some() || cause == Cause::TailProbe && start == self.stream.una {
             self.recovery.doubt = Some(Doubt { start, at: now, timestamp });
@@ -397,7 +397,7 @@ impl Half {
             let hole = if is_first {
                 Segment::before_capture(new.start, start, now)
             } else {
-                Segment { end: start, sends: Sends::Never, ip_id: None, ..new }
+                Segment { end: start, sends: Sends::Never, ..new }
             };
             self.out.forgotten += u64::from(self.sent.push(hole));
         }

@@ -38,7 +38,7 @@ pub(crate) struct Segment {
     pub(crate) sends: Sends,
     /// The episode of repair of its last retransmission.
     pub(crate) episode: Option<NonZeroU32>,
-    /// Identification in the IPv4 header of its last transmission.
+    /// Identification in the IPv4 header of its last transmission; of a hole that of the packet that showed it.
     pub(crate) ip_id: Option<NonZeroU16>,
     /// False for a segment that was SACKed, or lost and not retransmitted.
     pub(crate) in_network: bool,

@@ -217,12 +217,13 @@ impl Half {
     /// shows that it was not. Without timestamps an answer sooner than any round trip does.
     fn settle_doubt(&mut self, now: Instant, ack: i64, packet: &Meta) {
         let Some(doubt) = self.recovery.doubt.take_if(|doubt| ack > doubt.start) else { return };
-        let early = match (timestamps::echo(packet), doubt.timestamp) {
+        let echo = timestamps::echo(packet);
+        let early = match (echo, doubt.timestamp) {
             (Some(echo), Some(own)) if echo != own => timestamps::is_before(echo, own),
             _ => self.rtt.least().is_some_and(|least| now.since(doubt.at) < least / 2),
         };
         if early {
-            let needless = self.recovery.reports.settle(doubt.at, doubt.start);
+            let needless = self.recovery.reports.settle(doubt.at, doubt.start, echo);
             self.out.repeats.spurious += needless.all;
             self.out.repeats.spurious_timeouts += needless.timeouts;
             // The sender takes its repair back: nothing is lost.

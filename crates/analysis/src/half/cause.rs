@@ -56,7 +56,21 @@ impl Half {
         if end <= self.stream.una && self.times.advanced.is_some_and(recent) {
             return self.cause_of_delivered(now, (start, end), reaction);
         }
-        let Some(repaired) = repaired else { return self.cause_of_first(now, (start, end), silent, reaction) };
+        let Some(repaired) = repaired else {
+            let cause = self.cause_of_first(now, (start, end), silent, reaction);
+            let goes_on = match cause {
+                Cause::Fast => self.sender.is_far && !old.seen && self.recovery.past.phase == Phase::Fast,
+                // No timer expires at an ACK.
+                Cause::Timeout => !silent && self.too_soon(now, None),
+                _ => false,
+            };
+            if !goes_on || !self.is_at_end_of_repair() {
+                return cause;
+            }
+            self.recovery.phase = self.recovery.past.phase;
+            self.recovery.until = self.recovery.until.max(end);
+            return if self.recovery.phase == Phase::Fast { Cause::InRecovery } else { Cause::AfterTimeout };
+        };
         if start > self.stream.una {
             return repaired;
         }
@@ -64,12 +78,16 @@ impl Half {
         if again {
             return self.cause_of_second(now, old.last, reaction);
         }
-        if silent && !((self.sack.ranges.len() > 0 || self.is_distant()) && self.too_soon(now, None)) {
+        let is_early = match self.sender.is_far {
+            true => !self.is_timer_due(now),
+            false => (self.sack.ranges.len() > 0 || self.is_distant()) && self.too_soon(now, None),
+        };
+        if silent && !is_early {
             return Cause::Timeout;
         }
         // Reno's recovery ends with the first new ACK (RFC 5681, section 3.2, step 6): a second
         // loss needs three duplicate ACKs of its own.
-        let is_reno = self.recovery.phase == Phase::Fast && !self.recovery.habits.selective;
+        let is_reno = self.recovery.phase == Phase::Fast && !self.recovery.habits.goes_on;
         if is_reno && self.recovery.dup_acks == DUP_THRESH { Cause::Fast } else { repaired }
     }
 
@@ -150,8 +168,10 @@ impl Half {
             return Cause::TailProbe;
         }
         let fresh = self.recovery.evidence.is_some_and(|at| now.since(at) <= reaction);
+        // ACKs that a capture far from the sender shows may not have reached it, or later than others.
+        let is_early = self.sender.is_far && self.recovery.evidence.is_some() && !silent && !self.is_timer_due(now);
         // Fewer than three suffice for early retransmit (RFC 5827) and RACK.
-        if fresh || (self.sack.ranges.len() > 0 && !silent) {
+        if fresh || is_early || (self.sack.ranges.len() > 0 && !silent) {
             return Cause::Fast;
         }
         // With SACK a cumulative ACK may suffice: it covers a segment that was sent later (RACK). At a
@@ -160,6 +180,15 @@ impl Half {
             return Cause::Fast;
         }
         Cause::Timeout
+    }
+
+    /// True if the last ACK ended a repair, and nothing reports another loss. A sender that retransmits at this ACK
+    /// goes on with the repair: it does not take the repair back, or knows of data above its end that were lost before
+    /// a capture far from it, and that it sent before the repair began.
+    fn is_at_end_of_repair(&self) -> bool {
+        let ended = self.recovery.past.ended;
+        let has_evidence = self.sack.ranges.len() > 0 || self.recovery.dup_acks > 0;
+        ended.is_some() && ended == self.times.advanced && !has_evidence
     }
 
     /// True for a retransmission of the last segment while no ACK reports a loss. Of several, a timer and a

@@ -7,7 +7,7 @@ use lastmile_units::{Duration, Instant};
 
 use super::Half;
 use super::cause::LEAST;
-use super::state::{DUP_THRESH, Old, Phase};
+use super::state::{Above, DUP_THRESH, Old, Phase};
 use crate::cause::Cause;
 use crate::outstanding::{Segment, Sends};
 use crate::timestamps;
@@ -36,7 +36,8 @@ impl Half {
         for segment in self.sent.cut(start.max(self.stream.una), end) {
             if segment.sends == Sends::Never {
                 old.filled += segment.end - segment.start;
-                old.above = Some((above.unwrap_or(segment.first), segment.timestamp));
+                let Segment { first, timestamp, ip_id, .. } = *segment;
+                old.above = Some(Above { seen: above.unwrap_or(first), timestamp, ip_id });
                 segment.first = now;
             } else if !old.seen {
                 let Segment { last, episode, ip_id, timestamp, .. } = *segment;
@@ -136,10 +137,14 @@ impl Half {
         self.rtt.least().unwrap_or_default() + self.sender.turnaround.least().unwrap_or_default()
     }
 
-    /// True for a packet that fills a hole and was sent before the data that showed the hole: by its timestamp,
-    /// or because it is too early for a repair.
+    /// True for a packet that fills a hole and was sent before the data that showed the hole: by the identifications of
+    /// a sender that counts its packets in them, by its timestamp, or because it is too early for a repair.
     fn is_late(&self, now: Instant, packet: &Meta, old: &Old, opened: Option<Duration>) -> bool {
-        let Some((seen, timestamp)) = old.above else { return false };
+        let Some(Above { seen, timestamp, ip_id }) = old.above else { return false };
+        if let (true, Some(own), Some(other)) = (self.last.numbers.are_in_order(), NonZeroU16::new(packet.ip_id), ip_id)
+        {
+            return own.get().wrapping_sub(other.get()).cast_signed() < 0;
+        }
         let own = timestamps::of(packet);
         if let (Some(own), Some(other)) = (own, timestamp) {
             // A repair is sent a round trip after the data above the hole, and timestamps tick in less.

@@ -1,11 +1,14 @@
 //! Reports of duplicates (RFC 2883), and the retransmissions that they show to have been needless.
 //!
 //! A duplicate is a needless retransmission, or a copy that the network made. When more octets have been reported than
-//! were retransmitted, the network duplicates, and reports tell nothing (RFC 3708, section 3).
+//! were retransmitted, the network duplicates, and reports tell nothing (RFC 3708, section 3). An echo from before a
+//! retransmission also shows that it was needless (RFC 3522); its report, if it comes later, is of the same one.
 
 use std::collections::VecDeque;
 
 use lastmile_units::Instant;
+
+use crate::timestamps;
 
 /// The most retransmissions that wait for a report.
 const MOST: usize = 1_024;
@@ -16,7 +19,10 @@ struct Sent {
     start: i64,
     end: i64,
     at: Instant,
+    timestamp: Option<u32>,
     by_timeout: bool,
+    /// True if an answer has shown it.
+    is_needless: bool,
 }
 
 /// How many retransmissions were needless, and how many of these a timeout sent.
@@ -24,6 +30,13 @@ struct Sent {
 pub(super) struct Needless {
     pub(super) all: u64,
     pub(super) timeouts: u64,
+}
+
+impl Needless {
+    fn add(&mut self, sent: Sent) {
+        self.all += u64::from(!sent.is_needless);
+        self.timeouts += u64::from(!sent.is_needless && sent.by_timeout);
+    }
 }
 
 /// The retransmissions of a direction without a report, and the extent of both.
@@ -36,11 +49,11 @@ pub(super) struct Reports {
 
 impl Reports {
     /// Records the retransmission of `start..end` at `at`.
-    pub(super) fn note(&mut self, at: Instant, (start, end): (i64, i64), by_timeout: bool) {
+    pub(super) fn note(&mut self, at: Instant, (start, end): (i64, i64), timestamp: Option<u32>, by_timeout: bool) {
         if self.unreported.len() == MOST {
             self.unreported.pop_front();
         }
-        self.unreported.push_back(Sent { start, end, at, by_timeout });
+        self.unreported.push_back(Sent { start, end, at, timestamp, by_timeout, is_needless: false });
         self.retransmitted += end - start;
     }
 
@@ -57,8 +70,7 @@ impl Reports {
             let sent = self.unreported[index];
             if sent.start < right && left < sent.end && !named.contains(&sent.start) {
                 named.push(sent.start);
-                needless.all += 1;
-                needless.timeouts += u64::from(sent.by_timeout);
+                needless.add(sent);
                 self.unreported.remove(index);
             }
         }
@@ -67,19 +79,22 @@ impl Reports {
 
     /// Changes the cause of the retransmission of `start` at `at`. False if it is known to have been needless.
     pub(super) fn revise(&mut self, at: Instant, start: i64, by_timeout: bool) -> bool {
-        let found = self.position(at, start).and_then(|place| self.unreported.get_mut(place));
-        found.map(|sent| sent.by_timeout = by_timeout).is_some()
+        let is_it = |sent: &&mut Sent| (sent.at, sent.start, sent.is_needless) == (at, start, false);
+        self.unreported.iter_mut().rfind(is_it).map(|sent| sent.by_timeout = by_timeout).is_some()
     }
 
-    /// Without a report the retransmission of `start` at `at` is known to have been needless: nothing, if that was
-    /// reported.
-    pub(super) fn settle(&mut self, at: Instant, start: i64) -> Needless {
-        let found = self.position(at, start).and_then(|place| self.unreported.remove(place));
-        found.map_or_else(Needless::default, |sent| Needless { all: 1, timeouts: sent.by_timeout.into() })
-    }
-
-    fn position(&self, at: Instant, start: i64) -> Option<usize> {
-        self.unreported.iter().rposition(|sent| (sent.at, sent.start) == (at, start))
+    /// An answer shows that the retransmission of `start` at `at` was needless, and with an `echo` all others of
+    /// `start` with a later timestamp. Returns those of which this is new.
+    pub(super) fn settle(&mut self, at: Instant, start: i64, echo: Option<u32>) -> Needless {
+        let mut needless = Needless::default();
+        for sent in self.unreported.iter_mut().filter(|sent| sent.start == start) {
+            let is_later = echo.zip(sent.timestamp).is_some_and(|(echo, own)| timestamps::is_before(echo, own));
+            if sent.at == at || is_later {
+                needless.add(*sent);
+                sent.is_needless = true;
+            }
+        }
+        needless
     }
 }
 
@@ -101,36 +116,53 @@ mod tests {
     fn a_report_is_of_the_retransmissions_that_it_names() {
         let mut reports = Reports::default();
         for start in [1, 1001, 1001, 5001] {
-            reports.note(at(10), (start, start + 1000), start == 1);
+            reports.note(at(10), (start, start + 1000), None, start == 1);
         }
         assert_eq!(reports.needless(3001, 3002), needless(0, 0), "never retransmitted");
         assert_eq!(reports.needless(1, 2001), needless(2, 1), "of two segments, the second twice");
         assert_eq!(reports.needless(1001, 1501), needless(1, 0));
-        assert_eq!(reports.settle(at(10), 5001), Needless { all: 1, timeouts: 0 });
+        assert_eq!(reports.settle(at(10), 5001, None), Needless { all: 1, timeouts: 0 });
         for start in [5001, 1] {
-            assert_eq!(reports.settle(at(10), start), Needless::default(), "that is known");
+            assert_eq!(reports.settle(at(10), start, None), Needless::default(), "that is known");
         }
     }
 
     /// A fast retransmission was needed, and the timeout that followed was not: report and echo are of the same one.
     #[test]
     fn a_report_is_of_the_latest_retransmission_of_a_segment() {
+        for echo_comes_first in [false, true] {
+            let mut reports = Reports::default();
+            reports.note(at(10), (1, 1001), None, false);
+            reports.note(at(300), (1, 1001), None, true);
+            let found = if echo_comes_first {
+                [Some(reports.settle(at(300), 1, None)), reports.needless(1, 1001)]
+            } else {
+                [reports.needless(1, 1001), Some(reports.settle(at(300), 1, None))]
+            };
+            assert_eq!(found, [needless(1, 1), needless(0, 0)]);
+        }
+    }
+
+    /// A repair, and three timeouts after it whose answers were lost until the last. Its echo is of the repair.
+    #[test]
+    fn an_echo_is_of_all_retransmissions_after_it() {
         let mut reports = Reports::default();
-        reports.note(at(10), (1, 1001), false);
-        reports.note(at(300), (1, 1001), true);
-        assert_eq!(reports.needless(1, 1001), needless(1, 1));
-        assert_eq!(reports.settle(at(300), 1), Needless::default());
+        for (ms, by_timeout) in [(10, false), (300, true), (900, true), (2_000, true)] {
+            reports.note(at(ms), (1, 1001), Some(ms.try_into().unwrap()), by_timeout);
+        }
+        assert_eq!(reports.settle(at(2_000), 1, Some(10)), Needless { all: 3, timeouts: 3 });
+        assert_eq!(reports.needless(1, 1001), needless(0, 0));
     }
 
     #[test]
     fn a_cause_is_revised_until_a_report() {
         let mut reports = Reports::default();
         for (ms, by_timeout) in [(200, false), (600, true), (1_400, true)] {
-            reports.note(at(ms), (1, 1001), by_timeout);
+            reports.note(at(ms), (1, 1001), None, by_timeout);
         }
         assert!(reports.revise(at(600), 1, false) && !reports.revise(at(700), 1, false));
-        assert_eq!(reports.settle(at(1_400), 1), Needless { all: 1, timeouts: 1 }, "of three the last");
-        assert_eq!(reports.settle(at(600), 1), Needless { all: 1, timeouts: 0 });
+        assert_eq!(reports.settle(at(1_400), 1, None), Needless { all: 1, timeouts: 1 }, "of three the last");
+        assert_eq!(reports.settle(at(600), 1, None), Needless { all: 1, timeouts: 0 });
         assert!(!reports.revise(at(600), 1, true), "it is known to have been needless");
     }
 
@@ -139,11 +171,11 @@ mod tests {
     fn reports_of_more_than_was_retransmitted_tell_nothing() {
         let mut reports = Reports::default();
         assert_eq!(reports.needless(1, 1001), None);
-        reports.note(at(0), (2001, 3001), false);
+        reports.note(at(0), (2001, 3001), None, false);
         assert_eq!(reports.needless(2001, 3001), None, "2000 octets are reported, and 1000 were retransmitted");
-        reports.note(at(0), (4001, 5001), false);
-        reports.note(at(0), (5001, 6001), false);
-        reports.note(at(0), (6001, 7001), false);
+        for start in [4001, 5001, 6001] {
+            reports.note(at(0), (start, start + 1000), None, false);
+        }
         assert_eq!(reports.needless(4001, 5001), needless(1, 0));
     }
 }

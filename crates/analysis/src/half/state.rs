@@ -55,8 +55,16 @@ pub(super) struct Old {
     pub(super) ip_id: Option<NonZeroU16>,
     /// The TCP timestamp of that transmission.
     pub(super) timestamp: Option<u32>,
-    /// The time of the segment above a filled hole, and the timestamp of the packet that showed the hole.
-    pub(super) above: Option<(Instant, Option<u32>)>,
+    /// What showed a hole that it fills.
+    pub(super) above: Option<Above>,
+}
+
+/// The time of the segment above a hole, and timestamp and IP identification of the packet that showed the hole.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Above {
+    pub(super) seen: Instant,
+    pub(super) timestamp: Option<u32>,
+    pub(super) ip_id: Option<NonZeroU16>,
 }
 
 /// The sequence space of a direction, in offsets.
@@ -157,8 +165,9 @@ pub(super) struct Delivered {
 pub(super) struct Habits {
     pub(super) lost_repairs: LostRepairs,
     pub(super) as_reno: AsReno,
-    /// True if it repaired a hole above the first in a fast recovery, which requires SACK.
-    pub(super) selective: bool,
+    /// True if its fast recovery goes on after the first new ACK: it repaired a hole above the first, which requires
+    /// SACK, or the first at a partial ACK (RFC 6582).
+    pub(super) goes_on: bool,
 }
 
 /// The first fast retransmits of a sender within its recoveries, which only one without SACK begins there.

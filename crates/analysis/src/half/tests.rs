@@ -23,6 +23,7 @@ const ISN: u32 = u32::MAX - 5_000;
 struct Talk {
     analysis: Analysis,
     options: Options,
+    /// The next identification; 0 for packets without, as over IPv6.
     id: u16,
 }
 
@@ -81,7 +82,7 @@ impl Talk {
         let header_len = 40 + options.header_bytes();
         let mut meta = Meta { header_len, ip_len: u16::from(header_len) + payload, ip_id: self.id, ..meta };
         meta.set_options(options);
-        self.id += 1;
+        self.id += u16::from(self.id > 0);
         let key = FlowKey { addresses, protocol: 6 };
         let at = Instant::ZERO.saturating_add(Duration::from_ms(ms));
         self.analysis.packet(at, &Parsed { meta, key, transport_offset: 20 });

@@ -175,6 +175,31 @@ fn retransmissions_that_arrive_one_by_one_are_one_repair() {
     assert_eq!((repeats.fast, repeats.in_recovery, repeats.timeouts, repeats.packets()), (1, 2, 0, 3));
 }
 
+/// Segment 1 is lost, and so is 7, the last before its repair. The ACK of the repair makes the sender retransmit 7,
+/// before (RFC 8985) or after the reports of new data above it have arrived: then these may be of another loss.
+#[test]
+fn what_a_repair_retransmits_before_other_evidence_is_a_part_of_it() {
+    for (reports, expected) in [(0, (1, 1)), (3, (2, 0))] {
+        let mut talk = Talk::open();
+        for number in (0..7).filter(|number| *number != 1) {
+            talk.data((40, 60 + number), number, 20);
+            let reported = [(2, number + 1)];
+            talk.ack(60 + number, 1, &reported[..usize::from(number > 1)]);
+        }
+        talk.data((84, 104), 1, 64);
+        talk.ack(104, 7, &[]);
+        for more in 0..3 {
+            talk.data((86 + more, 106 + more), 8 + more, 66);
+            talk.ack(106 + more, 7, &[(8, 9 + more)]);
+        }
+        let sent = 125 + reports;
+        talk.data((sent, sent + 20), 7, if reports == 0 { 104 } else { 105 + reports });
+        talk.ack(sent + 20, 11, &[]);
+        let repeats = talk.up().repeats;
+        assert_eq!((repeats.fast, repeats.in_recovery), expected, "after {reports} reports");
+    }
+}
+
 /// The same retransmission, 600 ms after the hole: sent at once and late by a queue, or sent late.
 #[test]
 fn a_timeout_is_told_by_the_clock_of_the_sender() {

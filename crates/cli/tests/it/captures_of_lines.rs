@@ -52,17 +52,22 @@ fn copies_of_the_network_make_no_repair_needless() {
     }
 }
 
-/// Packets that others overtook are out of order at the receiver, where no more retransmissions arrive than were sent.
+/// Packets that others overtook are out of order at the receiver, where no more retransmissions arrive than were sent:
+/// by timestamps, and without by the identifications of IPv4.
 #[test]
 fn what_was_overtaken_is_no_retransmission() {
-    let scratch = Scratch::new();
-    let line =
-        download_over("rate = \"20 Mbit/s\", jitter = \"3 ms\", reorder = true, queue = { limit = \"100 packets\" }");
-    let run = simulate(&scratch, &line, "client-cpe");
-    let sent = run["flows"][0]["retransmissions"].as_u64().unwrap();
-    let row = seen(&scratch, "client-cpe", "down");
-    let of = |name: &str| row[name].as_u64().unwrap();
-    assert!(of("retransmissions") <= sent && of("out_of_order") > 100, "{sent}: {row}");
+    for timestamps in [true, false] {
+        let scratch = Scratch::new();
+        let line = download_over(
+            "rate = \"20 Mbit/s\", jitter = \"3 ms\", reorder = true, queue = { limit = \"100 packets\" }",
+        );
+        let line = format!("{line}[tcp]\ntimestamps = {timestamps}\n");
+        let run = simulate(&scratch, &line, "client-cpe");
+        let sent = run["flows"][0]["retransmissions"].as_u64().unwrap();
+        let row = seen(&scratch, "client-cpe", "down");
+        let of = |name: &str| row[name].as_u64().unwrap();
+        assert!(of("retransmissions") <= sent && of("out_of_order") > 100, "{sent}: {row}");
+    }
 }
 
 /// Behind the queue of the line the answers of the sender take its delay, though the first took none.

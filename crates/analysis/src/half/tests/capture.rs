@@ -8,7 +8,9 @@ fn what_the_network_duplicates_or_reorders_is_no_repeat() {
     talk.data(200, 0);
     talk.id -= 1;
     talk.data(200, 0);
+    talk.id += 1;
     talk.data(201, 2);
+    talk.id -= 2;
     talk.data(201, 1);
     talk.ack(300, 3, &[]);
     let up = talk.up();
@@ -225,6 +227,7 @@ fn a_window_that_stays_closed_is_closed_to_the_end_of_the_capture() {
 fn a_repair_may_come_sooner_than_the_handshake_took() {
     for (ms, expected) in [(313, (0, 1)), (314, (1, 0))] {
         let mut talk = Talk::open_at_receiver();
+        talk.id = 0;
         talk.data(200, 0);
         talk.data(201, 2);
         talk.ack(201, 1, &[(2, 3)]);

@@ -87,6 +87,7 @@ fn a_reordering_window_postpones_the_repair_of_a_repair_to_a_later_ack() {
 fn a_segment_that_fills_a_part_of_a_hole_is_ordered_by_the_timestamp_above_it() {
     for (sent, expected) in [(260, (1, 0)), (120, (0, 1))] {
         let mut talk = Talk::open_at_receiver();
+        talk.id = 0;
         talk.stamped_data(200, 0, (120, 0));
         talk.stamped_ack(200, 1, &[]);
         for number in 3..6 {
@@ -100,10 +101,30 @@ fn a_segment_that_fills_a_part_of_a_hole_is_ordered_by_the_timestamp_above_it() 
     }
 }
 
+/// Without timestamps, 150 ms from the sender: a packet that was overtaken by 180 ms, and a retransmission after 10 ms.
+/// The sender counts its packets.
+#[test]
+fn a_segment_that_fills_a_hole_is_ordered_by_its_identification() {
+    for (ms, id, expected) in [(480, 109, (0, 1)), (310, 112, (1, 0))] {
+        let mut talk = Talk::open_at_receiver();
+        for number in (0..12).filter(|number| *number != 9) {
+            talk.id = 100 + number as u16;
+            talk.data(300, number);
+        }
+        talk.ack(300, 9, &[(10, 12)]);
+        talk.id = id;
+        talk.data(ms, 9);
+        talk.ack(ms, 12, &[]);
+        let repeats = talk.up().repeats;
+        assert_eq!((repeats.lost_before_capture, repeats.out_of_order), expected, "identification {id}");
+    }
+}
+
 /// Next to the receiver: segment 1 arrives behind 2 to 4, and its retransmission after the SACK of these.
 #[test]
 fn a_retransmission_of_what_has_arrived_after_evidence_of_a_loss_is_fast() {
     let mut talk = Talk::open_at_receiver();
+    talk.id = 0;
     talk.data(300, 0);
     talk.ack(300, 1, &[]);
     for number in 2..5 {
@@ -210,5 +231,30 @@ fn a_sender_that_passes_over_sacked_segments_was_none_without_sack() {
         let up = talk.up();
         assert_eq!((up.repeats.fast, up.repeats.in_recovery), expected);
         assert_eq!(up.events.fast_retransmits_at.len() as u64, up.repeats.fast);
+    }
+}
+
+/// Without SACK: jitter compresses the partial ACK and three duplicates (RFC 6582). The sender has gone on at a partial
+/// ACK before, so that this is no second fast retransmit.
+#[test]
+fn duplicates_behind_a_partial_ack_begin_no_repair_of_newreno() {
+    for (goes_on, expected) in [(true, (1, 2)), (false, (2, 0))] {
+        let mut talk = Talk::open();
+        for number in 0..12 {
+            talk.data(200, number);
+        }
+        // The first announces another window than the SYN.
+        (0..4).for_each(|_| talk.ack(300, 0, &[]));
+        talk.data(300, 0);
+        if goes_on {
+            talk.ack(400, 1, &[]);
+            talk.data(400, 1);
+        }
+        talk.ack(500, 4, &[]);
+        (0..3).for_each(|_| talk.ack(500, 4, &[]));
+        talk.data(500, 4);
+        talk.ack(600, 12, &[]);
+        let repeats = talk.up().repeats;
+        assert_eq!((repeats.fast, repeats.in_recovery), expected, "{goes_on}");
     }
 }

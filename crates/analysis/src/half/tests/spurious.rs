@@ -134,3 +134,21 @@ fn a_timeout_that_two_signs_show_to_be_spurious_counts_once() {
     let repeats = talk.up().repeats;
     assert_eq!((repeats.timeouts, repeats.spurious, repeats.spurious_timeouts), (1, 1, 1));
 }
+
+/// The answers to three timeouts are lost. An ACK of later data echoes the repair, which came before them, and reports
+/// the last.
+#[test]
+fn an_echo_of_a_repair_makes_all_timeouts_after_it_spurious() {
+    let mut talk = Talk::open();
+    for number in 0..6 {
+        talk.stamped_data(200, number, (200, 1));
+    }
+    talk.stamped_ack(300, 0, &[(1, 4)]);
+    for ms in [300, 900, 1_700, 3_300] {
+        talk.stamped_data(u64::from(ms), 0, (ms, 300));
+    }
+    talk.options = Options::NONE.with_timestamps(3_400, 300);
+    talk.ack(3_400, 6, &[(0, 1)]);
+    let repeats = talk.up().repeats;
+    assert_eq!((repeats.fast, repeats.timeouts, repeats.spurious, repeats.spurious_timeouts), (1, 3, 3, 3));
+}

@@ -225,3 +225,24 @@ fn a_sender_that_left_a_lost_repair_to_its_timer_does_so_again() {
         assert_eq!([repeats.fast, repeats.in_recovery, repeats.timeouts], expected, "{again}");
     }
 }
+
+/// Without SACK and without Eifel (RFC 4015) a sender goes on after a timeout that an echo shows to be needless: no
+/// timer expires at an ACK.
+#[test]
+fn a_sender_that_does_not_take_a_timeout_back_goes_on_after_it() {
+    let mut talk = Talk::opened_with(100, 100, [Options::syn(SynOptions::default()); 2]);
+    for number in 0..6 {
+        talk.stamped_data(200, number, (200, 1));
+    }
+    talk.stamped_ack(300, 1, &[]);
+    talk.stamped_data(300, 6, (300, 300));
+    talk.stamped_data(700, 1, (700, 300));
+    for number in 2..5 {
+        talk.options = Options::NONE.with_timestamps(700 + number, 200);
+        talk.ack(u64::from(700 + number), number, &[]);
+        talk.stamped_data(u64::from(700 + number), number, (700 + number, 700 + number));
+    }
+    talk.stamped_ack(810, 7, &[]);
+    let repeats = talk.up().repeats;
+    assert_eq!((repeats.timeouts, repeats.after_timeout, repeats.fast), (1, 3, 0));
+}
