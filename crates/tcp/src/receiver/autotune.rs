@@ -154,7 +154,12 @@ mod tests {
 
     impl Stream {
         fn new() -> Self {
-            Self { tune: Autotune::new(Instant::ZERO, &config()), now: Instant::ZERO, next: 1, window: first_window(&config()) }
+            Self {
+                tune: Autotune::new(Instant::ZERO, &config()),
+                now: Instant::ZERO,
+                next: 1,
+                window: first_window(&config()),
+            }
         }
 
         /// Segments arrive evenly over 20 ms.
