@@ -4,9 +4,9 @@
 //! from the behaviour of Linux 6.18.
 //!
 //! The window begins at the whole segments of 64 KiB, and opens to the share of data in the initial memory of 128 KiB
-//! (`tcp_rmem`), less the segment that has arrived. Once a round trip the receiver compares the octets that the application has
-//! read with those of the best round trip before. If they are more, the target rises to twice that number,
-//! and further by four times its relative growth, so that the window does not limit a sender that doubles
+//! (`tcp_rmem`), less the segment that has arrived. Once a round trip the receiver compares the octets that the
+//! application has read with those of the best round trip before. If they are more, the target rises to twice that
+//! number, and further by four times its relative growth, so that the window does not limit a sender that doubles
 //! each round trip in slow start. Data out of order raise it to twice the best round trip and the octets up to
 //! the highest one that is held. Towards the target the window opens by two segments for each that arrives in
 //! order, with SACK also for each out of order, as far as held data leave memory. The target never falls, and

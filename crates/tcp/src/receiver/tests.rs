@@ -30,9 +30,9 @@ fn while_the_window_opens_each_segment_is_acknowledged() {
     assert!(opened > 5, "{opened}");
 }
 
-/// A capture of Linux 6.18 with 128 KiB of memory (`tcp_rmem`) begins so. The window opens from 45 segments to 5/8 of the
-/// memory less a segment: 65 160 + 5 * 2896 = 79 640, then 80 472. None of these six acknowledgements uses the grant of
-/// 16: 22 segments are acknowledged one by one, then each pair by its PSH.
+/// A capture of Linux 6.18 with 128 KiB of memory (`tcp_rmem`) begins so. The window opens from 45 segments to 5/8 of
+/// the memory less a segment: 65 160 + 5 * 2896 = 79 640, then 80 472. None of these six acknowledgements uses the
+/// grant of 16: 22 segments are acknowledged one by one, then each pair by its PSH.
 #[test]
 fn the_first_22_segments_are_acknowledged_one_by_one() {
     let config = Config {
