@@ -218,6 +218,8 @@ pub enum Source {
         rate: BitRate,
         /// Bytes of a write, at least one.
         size: ByteCount,
+        /// The time from the start to the first write; `None`: a random gap, too.
+        first: Option<Duration>,
         /// The end that opens the connection.
         opened_by: OpenedBy,
     },

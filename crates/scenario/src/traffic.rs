@@ -334,7 +334,7 @@ fn writes(table: &Table<'_>, ends: Option<&Ends>, ip: IpFields, around: &Surroun
         table.error("rate", message, Some("hand over more at a time: see size".into()));
         return None;
     }
-    Some(Source::Writes { tcp, rate, size, opened_by: opened_by? })
+    Some(Source::Writes { tcp, rate, size, first: table.optional("first"), opened_by: opened_by? })
 }
 
 fn on_off(table: &Table<'_>, size: Option<ByteCount>) -> Option<Source> {

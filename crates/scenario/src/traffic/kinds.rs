@@ -124,6 +124,12 @@ static WRITES: Section = Section {
         Key::optional("size", Kind::Bytes, "the `mss` of its TCP", "Bytes of data handed over at a time.")
             .at_least("1 B")
             .at_most("1 GiB"),
+        Key::optional(
+            "first",
+            Kind::Time,
+            "a random gap",
+            "Time from the start, at which the connection opens, to the first data.",
+        ),
         OPENED_BY,
         tcp::SETTINGS,
     ],

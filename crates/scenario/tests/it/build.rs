@@ -290,16 +290,18 @@ fn an_application_writes_full_segments_unless_told_otherwise() {
     let text = format!(
         "{LINE}[[traffic]]\nkind = \"writes\"\ndirection = \"down\"\nrate = \"1.966 Mbit/s\"\ntcp = {{ mss = \"1024 \
          B\" }}\n\
-         [[traffic]]\nkind = \"writes\"\ndirection = \"up\"\nrate = \"8 kbit/s\"\nsize = \"1 MB\"\n"
+         [[traffic]]\nkind = \"writes\"\ndirection = \"up\"\nrate = \"8 kbit/s\"\nsize = \"1 MB\"\nfirst = \"37 \
+         ms\"\n"
     );
     let network = parse(&text).unwrap().network();
     let [down, up] = &network.traffic[..] else { panic!("two") };
-    let Source::Writes { rate, size, opened_by, .. } = &down.source else { panic!("writes") };
-    assert_eq!((*rate, *size), (BitRate::from_kbit_per_s(1966), ByteCount::new(1024)));
+    let Source::Writes { rate, size, first, opened_by, .. } = &down.source else { panic!("writes") };
+    assert_eq!((*rate, *size, *first), (BitRate::from_kbit_per_s(1966), ByteCount::new(1024), None));
     assert_eq!(*opened_by, OpenedBy::Receiver, "the client opens");
     assert!(matches!(
         up.source,
-        Source::Writes { size, opened_by: OpenedBy::Sender, .. } if size == ByteCount::new(1_000_000)
+        Source::Writes { size, first: Some(first), opened_by: OpenedBy::Sender, .. }
+            if size == ByteCount::new(1_000_000) && first == Duration::from_ms(37)
     ));
 }
 

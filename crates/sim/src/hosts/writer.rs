@@ -4,7 +4,7 @@
 //! this way (Sun 1998).
 
 use lastmile_queueing::random::Stream;
-use lastmile_units::Instant;
+use lastmile_units::{Duration, Instant};
 
 use lastmile_model::Source;
 
@@ -16,14 +16,16 @@ pub(crate) struct Writer {
     /// The index of the transfer.
     pub(crate) transfer: u32,
     writes: Departures,
+    /// The time to the first write, which is then not random.
+    first: Option<Duration>,
     stop: Option<Instant>,
 }
 
 impl Writer {
     /// The writer of this transfer; `None` unless `source` writes.
     pub(crate) fn new(source: &Source, transfer: u32, stop: Option<Instant>, random: Stream) -> Option<Self> {
-        let Source::Writes { rate, size, .. } = source else { return None };
-        Some(Self { transfer, writes: Departures::poisson(*rate, *size, random), stop })
+        let Source::Writes { rate, size, first, .. } = source else { return None };
+        Some(Self { transfer, writes: Departures::poisson(*rate, *size, random), first: *first, stop })
     }
 
     /// Bytes of a write.
@@ -33,7 +35,7 @@ impl Writer {
 
     /// The next write after `now`, at which the writer began or wrote; `None`: the writer has stopped.
     pub(crate) fn next(&mut self, now: Instant) -> Option<Instant> {
-        let at = self.writes.after(now);
+        let at = self.first.take().map_or_else(|| self.writes.after(now), |first| now + first);
         self.stop.is_none_or(|stop| at < stop).then_some(at)
     }
 }
@@ -42,7 +44,7 @@ impl Writer {
 mod tests {
     use std::sync::Arc;
 
-    use lastmile_units::{BitRate, ByteCount, Duration};
+    use lastmile_units::{BitRate, ByteCount};
 
     use super::*;
     use lastmile_model::OpenedBy;
@@ -52,6 +54,7 @@ mod tests {
             tcp: Arc::new(lastmile_tcp::Config::default()),
             rate: BitRate::from_kbit_per_s(800),
             size: ByteCount::new(1000),
+            first: None,
             opened_by: OpenedBy::Sender,
         };
         Writer::new(&source, 0, stop, Stream::new(1, "traffic writes-0")).unwrap()
@@ -80,6 +83,16 @@ mod tests {
         });
         let most = apart.fold(0.0, f64::max);
         assert!(most < 1.63 / (COUNT as f64).sqrt(), "{most}");
+    }
+
+    /// The first write has its time, and the second the gap that would be the first one's.
+    #[test]
+    fn the_first_write_may_have_a_time() {
+        let start = Instant::ZERO + Duration::from_ms(5);
+        let mut timed = Writer { first: Some(Duration::from_ms(37)), ..writer(None) };
+        let first = timed.next(start);
+        assert_eq!(first, Some(Instant::ZERO + Duration::from_ms(42)));
+        assert_eq!(timed.next(start), writer(None).next(start));
     }
 
     #[test]

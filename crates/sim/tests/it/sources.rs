@@ -64,7 +64,7 @@ fn a_source_stops_at_its_stop_time() {
 fn writes(kbit_per_s: u64, size: u64, opened_by: OpenedBy) -> Traffic {
     let (from, to) = if opened_by == OpenedBy::Sender { (0, 1) } else { (1, 0) };
     let (tcp, rate) = (Arc::new(Config::default()), BitRate::from_kbit_per_s(kbit_per_s));
-    build::traffic("writes", from, to, Source::Writes { tcp, rate, size: ByteCount::new(size), opened_by })
+    build::traffic("writes", from, to, Source::Writes { tcp, rate, size: ByteCount::new(size), first: None, opened_by })
 }
 
 /// The standard deviation of 5000 writes is 1.4 % of their mean.

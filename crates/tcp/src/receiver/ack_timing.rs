@@ -82,7 +82,7 @@ impl AckTiming {
     /// Data arrived in order, where Linux's rules apply.
     pub(super) fn on_quick_data(&mut self, now: Instant, config: &Config, pace: Pace, arrived: Arrived) {
         let quick = self.quick();
-        if quick.on_data(now, config, pace, arrived.ends) {
+        if quick.on_data(now, config, pace, arrived) {
             self.due = true;
         } else if arrived.lag.is_zero() {
             self.on_read(config, arrived.waiting);

@@ -3,9 +3,10 @@
 //! Published: M. Fisk and W. Feng, "Dynamic Adjustment of TCP Window Sizes", Los Alamos 2000; thresholds
 //! from the behaviour of Linux 6.18.
 //!
-//! The window begins at 64 KiB. Once a round trip the receiver compares the octets that the application has
-//! read with those of the best round trip before. If they are more, the target rises to twice that number,
-//! and further by four times its relative growth, so that the window does not limit a sender that doubles
+//! The window begins at the whole segments of 64 KiB, and opens to the share of data in the initial memory of 128 KiB
+//! (`tcp_rmem`), less the segment that has arrived. Once a round trip the receiver compares the octets that the
+//! application has read with those of the best round trip before. If they are more, the target rises to twice that
+//! number, and further by four times its relative growth, so that the window does not limit a sender that doubles
 //! each round trip in slow start. Data out of order raise it to twice the best round trip and the octets up to
 //! the highest one that is held. Towards the target the window opens by two segments for each that arrives in
 //! order, with SACK also for each out of order, as far as held data leave memory. The target never falls, and
@@ -19,8 +20,15 @@ use lastmile_units::{Duration, Instant};
 
 use crate::Config;
 
-/// The initial window.
-pub(crate) const START: u32 = 65_535;
+/// The largest initial window.
+const START: u32 = 65_535;
+/// The share of data in the initial memory: headers take 3/8 of it.
+const FIRST_SHARE: u32 = 81_920;
+
+/// The initial window: whole segments, as `tcp_select_initial_window` of Linux.
+pub(super) fn first_window(config: &Config) -> u32 {
+    START - START % u32::from(config.own_mss())
+}
 
 /// The receiver's measurements of the sender.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,8 +72,9 @@ pub(crate) struct Held {
 impl Autotune {
     pub(crate) fn new(now: Instant, config: &Config) -> Self {
         // As `tcp_init_buffer_space` of Linux: no round trip can exceed ten segments that the window does not hold.
-        let first = (u32::from(config.own_mss()) * 10).min(START);
-        Self { began: now, from: 1, window_began: now, window_end: 1, trip8_us: None, best: first, target: START }
+        let mss = u32::from(config.own_mss());
+        let (best, target) = ((mss * 10).min(START), FIRST_SHARE - mss);
+        Self { began: now, from: 1, window_began: now, window_end: 1, trip8_us: None, best, target }
     }
 
     /// The window after a segment in order.
@@ -94,7 +103,7 @@ impl Autotune {
     /// Raises the target to these octets in order and those up to the end of the data that are held.
     fn aim(&mut self, in_order: u64, held: Held, most: u32) {
         let target = u32::try_from(in_order + held.span).unwrap_or(u32::MAX);
-        self.target = self.target.max(target.min(most.max(START)));
+        self.target = self.target.max(target.min(most));
     }
 
     fn measure(&mut self, now: Instant, read: Read) {
@@ -145,7 +154,12 @@ mod tests {
 
     impl Stream {
         fn new() -> Self {
-            Self { tune: Autotune::new(Instant::ZERO, &config()), now: Instant::ZERO, next: 1, window: START }
+            Self {
+                tune: Autotune::new(Instant::ZERO, &config()),
+                now: Instant::ZERO,
+                next: 1,
+                window: first_window(&config()),
+            }
         }
 
         /// Segments arrive evenly over 20 ms.
@@ -167,7 +181,7 @@ mod tests {
     fn doubling_raises_the_target_to_six_times_the_read_octets() {
         let mut stream = Stream::new();
         stream.round(10, true);
-        assert_eq!((stream.tune.best, stream.tune.target), (14_480, START));
+        assert_eq!((stream.tune.best, stream.tune.target), (14_480, FIRST_SHARE - MSS));
         stream.round(20, true);
         assert_eq!((stream.tune.best, stream.tune.target), (28_960, 173_760));
     }
@@ -192,9 +206,9 @@ mod tests {
         let mut stream = Stream::new();
         stream.round(10, true);
         stream.round(20, true);
-        assert_eq!(stream.window, START + 2 * MSS, "by the segment that ended the round");
+        assert_eq!(stream.window, FIRST_SHARE + MSS, "by the segment that ended the round");
         stream.round(10, true);
-        assert_eq!(stream.window, START + 11 * 2 * MSS);
+        assert_eq!(stream.window, FIRST_SHARE + MSS + 10 * 2 * MSS);
     }
 
     /// 100 segments in each round trip: the target stays at its value after the first one.
@@ -236,8 +250,8 @@ mod tests {
             let octets = u64::from(segments * MSS);
             tune.on_early(&config(), Held { octets, span: octets + u64::from(MSS) }, (window, 6_000_000))
         };
-        assert_eq!(early(&mut tune, 1, START), START, "the target is above 14 480 * 2 + 2 * 1448");
-        assert_eq!(early(&mut tune, 39, START), START);
+        assert_eq!(early(&mut tune, 1, START), START + 2 * MSS, "the target is above 14 480 * 2 + 2 * 1448");
+        assert_eq!(early(&mut tune, 39, START), START, "39 of the 55 segments of the memory are held");
         assert_eq!(tune.target, 28_960 + 40 * MSS);
         tune.target = 200_000;
         assert_eq!(early(&mut tune, 40, START), START + 2 * MSS);

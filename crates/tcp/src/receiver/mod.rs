@@ -314,16 +314,13 @@ impl Receiver {
     /// Octets arrived in order, and the application reads them.
     #[inline]
     fn on_accepted(&mut self, now: Instant, config: &Config, data: Data, pace: impl FnOnce() -> Pace) {
-        let opened = config.autotune
+        let opens = config.autotune
             && self.window.tune(now, config, (self.next, self.held()), config.timers.echoed(data.echoed));
         if config.acks.quick_acks {
-            if opened {
-                self.acks.quick().on_window_opened();
-            }
             let lag = if config.acks.read_delay.is_zero() { Duration::ZERO } else { self.reading_lag(config) };
             let ends = data.push || data.len < config.own_mss();
             let waiting = self.unacknowledged();
-            self.acks.on_quick_data(now, config, pace(), quick_acks::Arrived { ends, waiting, lag });
+            self.acks.on_quick_data(now, config, pace(), quick_acks::Arrived { ends, opens, waiting, lag });
         }
     }
 

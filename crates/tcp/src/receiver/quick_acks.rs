@@ -76,6 +76,8 @@ pub(crate) struct Pace {
 pub(super) struct Arrived {
     /// True if the data end a burst.
     pub(super) ends: bool,
+    /// True if the data open the window further.
+    pub(super) opens: bool,
     /// Octets that no acknowledgement covers.
     pub(super) waiting: u32,
     /// The time until the application reads.
@@ -99,9 +101,12 @@ impl QuickAcks {
     }
 
     /// Data arrived in order. True: the acknowledgement is due at once.
-    pub(super) fn on_data(&mut self, now: Instant, config: &Config, pace: Pace, ends: bool) -> bool {
+    pub(super) fn on_data(&mut self, now: Instant, config: &Config, pace: Pace, arrived: Arrived) -> bool {
         self.adapt_delay(now, config, pace);
-        self.pushed |= ends;
+        if arrived.opens {
+            self.on_window_opened();
+        }
+        self.pushed |= arrived.ends;
         if self.is_quick() {
             return true;
         }
@@ -158,9 +163,10 @@ impl QuickAcks {
         self.left > 0 && !self.interactive
     }
 
-    /// The receive window opens: this segment is acknowledged at once, to inform the sender.
+    /// The receive window opens: this segment is acknowledged at once, to inform the sender. As in Linux, an even
+    /// grant becomes one larger, so that the segment does not use it (`tcp_grow_window`).
     pub(super) fn on_window_opened(&mut self) {
-        self.left = self.left.max(1);
+        self.left |= 1;
     }
 
     /// Data arrived beyond a hole that begins at `next`. True: a later acknowledgement reports them with others.

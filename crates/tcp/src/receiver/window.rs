@@ -7,7 +7,7 @@
 
 use lastmile_units::{Duration, Instant};
 
-use super::autotune::{Autotune, Held, Read, START};
+use super::autotune::{self, Autotune, Held, Read};
 use crate::Config;
 
 #[derive(Clone, Debug)]
@@ -48,7 +48,8 @@ impl ReceiveWindow {
 
     /// The window of a SYN, never scaled (RFC 7323, section 2.2).
     pub(crate) fn for_syn(&mut self, config: &Config) -> u16 {
-        let window = config.buffer().min(0xffff);
+        let most = if config.autotune { autotune::first_window(config) } else { 0xffff };
+        let window = config.buffer().min(most);
         self.edge = self.edge.max(1 + u64::from(window));
         window as u16
     }
@@ -58,7 +59,7 @@ impl ReceiveWindow {
         self.shift = shift;
         self.buffer = self.most(config);
         if config.autotune {
-            self.buffer = self.buffer.min(START);
+            self.buffer = self.buffer.min(autotune::first_window(config));
         }
     }
 

@@ -78,10 +78,15 @@ impl Pacer {
         self.next.max(now)
     }
 
+    /// The time for which the next burst has been admitted.
+    pub(crate) fn admitted_for(&self, now: Instant) -> Duration {
+        now.since(self.next.min(now))
+    }
+
     /// A segment of `len` octets departs; a burst has `burst` octets.
     pub(crate) fn on_sent(&mut self, now: Instant, len: u64, burst: u64) {
         if !self.joins(now) {
-            self.credit = now.since(self.next.min(now));
+            self.credit = self.admitted_for(now);
             (self.next, self.burst_at, self.left) = (self.next.max(now), now, burst);
         }
         self.left = self.left.saturating_sub(len);
@@ -151,6 +156,15 @@ mod tests {
             pacer.on_sent(at(10_000 + late), 1000, 1000);
             assert_eq!(pacer.departure(at(0)), at(10_000 + late + pause));
         }
+    }
+
+    /// `tcp_tso_should_defer`: `tcp_wstamp_ns` is the time at which the next burst may depart, here 7 ms.
+    #[test]
+    fn a_burst_is_admitted_from_the_end_of_the_last_one_s_time() {
+        let mut pacer = paced(1_000_000);
+        pacer.next = at(5000);
+        pacer.on_sent(at(5000), 2000, 2000);
+        assert_eq!([5000, 7000, 7600].map(|us| pacer.admitted_for(at(us)).as_us()), [0, 0, 600]);
     }
 
     #[test]

@@ -177,16 +177,18 @@ impl Sender {
 
     /// Waits for a larger part of the window, to send about a millisecond's worth at once. Linux does so with
     /// any offload settings: it builds packets of that size, and a device without segmentation receives their
-    /// segments back to back. It waits at most 1 ms after the last packet, for at most a third of the window,
-    /// only if the application has offered more, and only if the next acknowledgement is expected within 1 ms
+    /// segments back to back. It waits at most 1 ms after the last packet, or after the time at which pacing admits
+    /// the next one (`tcp_wstamp_ns`), for at most a third of the window, only if the application has offered
+    /// more, and only if the next acknowledgement is expected within 1 ms
     /// (half of a round trip, if that is less). The acknowledgement is expected a smoothed round trip after the
     /// transmission of the oldest segment in flight (Linux 6.18, and stable kernels from October 2025 on; earlier
     /// kernels waited if that segment was older than half of the round trip).
     fn gathers(&self, now: Instant, cwnd: u64, flight: u64) -> bool {
         const RECENT: Duration = Duration::from_ms(1);
-        let apart = now.since(self.data.flight.last_sent());
+        let last_sent = self.data.flight.last_sent();
+        let apart = self.data.pacer.as_deref().map_or_else(|| now.since(last_sent), |pacer| pacer.admitted_for(now));
         let usable = cwnd - flight;
-        let building = apart.is_zero() && self.data.packet > 0;
+        let building = now == last_sent && self.data.packet > 0;
         let all_fits = self.buffer.end() - self.data.flight.nxt() <= usable;
         if building || apart > RECENT || usable >= cwnd / 3 || all_fits || self.is_burst(usable) {
             return false;

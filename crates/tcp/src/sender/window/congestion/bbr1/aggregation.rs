@@ -53,8 +53,9 @@ impl Aggregation {
         self.extra[self.current] = self.extra[self.current].max(extra);
     }
 
-    /// Octets that the window has beyond the bandwidth-delay product.
-    pub(super) fn allowance(&self, rate: OctetRate) -> u64 {
-        self.extra[0].max(self.extra[1]).min(rate.octets_in(MOST))
+    /// Octets that the window has beyond the bandwidth-delay product: at most the whole segments of [`MOST`].
+    pub(super) fn allowance(&self, rate: OctetRate, mss: u64) -> u64 {
+        let most = rate.octets_in(MOST);
+        self.extra[0].max(self.extra[1]).min(most - most % mss)
     }
 }

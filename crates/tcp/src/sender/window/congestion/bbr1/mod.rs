@@ -235,7 +235,9 @@ impl Bbr1 {
         let now = ack.sample.now;
         let wait = ack.pacing.departure(now).since(now);
         let quantum = if self.pacing_gain > Gain::ONE { window::quantum(ack.pacing, ack.mss) } else { 0 };
-        (in_flight + quantum).saturating_sub(self.rate().octets_in(wait))
+        // Whole segments are delivered until then.
+        let delivered = self.rate().octets_in(wait);
+        (in_flight + quantum).saturating_sub(delivered - delivered % ack.mss)
     }
 
     fn next_phase(&mut self, now: Instant) {

@@ -107,7 +107,7 @@ fn the_window_is_twice_the_product_and_bursts() {
     for _ in 0..30 {
         bench.round(12, 124, 12 * MSS, 0);
     }
-    let extra = bench.bbr.aggregation.allowance(bench.bbr.rate());
+    let extra = bench.bbr.aggregation.allowance(bench.bbr.rate(), MSS);
     assert!(extra <= 12 * MSS, "no more than arrives at once: {extra}");
     let even = (25 * MSS + extra + 3 * MSS).next_multiple_of(2 * MSS);
     assert!((even..=even + 2 * MSS).contains(&bench.cwnd), "{} of {even}", bench.cwnd);
@@ -158,4 +158,46 @@ fn a_policer_is_found_by_two_equal_intervals() {
         bench.round(10, 124, 10 * MSS, 0);
     }
     assert!(bench.bbr.long_term.rate().is_none());
+}
+
+/// `bbr_packets_in_net_at_edt`, `bbr_ack_aggregation_cwnd`: at 124 octets/ms, 1488 are delivered in 12 ms and 12 400 in
+/// 100 ms, which are one segment and twelve.
+#[test]
+fn deliveries_count_in_whole_segments() {
+    let mut bench = Bench::new();
+    for rate in [50, 100, 124, 124, 124, 124] {
+        bench.round(10, rate, 10 * MSS, 0);
+    }
+    for _ in 0..3 {
+        bench.round(14, 124, 14 * MSS, 0);
+    }
+    assert_eq!(bench.bbr.aggregation.allowance(bench.bbr.rate(), MSS), 12 * MSS);
+    let mut pacing = Pacer::new();
+    pacing.set_rate(OctetRate::from_octets_per_s(100_000));
+    for len in [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1200] {
+        pacing.on_sent(at(bench.now), len, 1);
+    }
+    assert_eq!(pacing.departure(at(0)), at(bench.now + 12));
+    let sample = RateSample {
+        now: at(bench.now),
+        acked: 0,
+        newly_lost: 0,
+        prior_in_flight: 0,
+        in_flight: 0,
+        delivered: 0,
+        lost: 0,
+        segment: None,
+    };
+    let ack = ModelAck {
+        sample: &sample,
+        lost: &[],
+        phase: RepairPhase::Open,
+        pacing: &mut pacing,
+        cwnd: 0,
+        cwnd_limited: true,
+        srtt: None,
+        mss: MSS,
+    };
+    bench.bbr.pacing_gain = Gain::ONE;
+    assert_eq!(bench.bbr.in_flight_at_departure(&ack, 10 * MSS), 9 * MSS);
 }

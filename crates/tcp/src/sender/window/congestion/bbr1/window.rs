@@ -124,7 +124,7 @@ impl Bbr1 {
 
     fn grown(&self, ack: &ModelAck<'_>, cwnd: u64, acked: u64) -> u64 {
         let rate = self.rate();
-        let allowance = if self.full.reached { self.aggregation.allowance(rate) } else { 0 };
+        let allowance = if self.full.reached { self.aggregation.allowance(rate, ack.mss) } else { 0 };
         let target = self.with_budget(ack, self.bdp(ack, rate, self.cwnd_gain) + allowance);
         let grown = if self.full.reached {
             (cwnd + acked).min(target)
