@@ -210,27 +210,30 @@ pub(crate) fn next_sizes(
     let predicted = |size: u16| -> Vec<f64> {
         likely.iter().map(|&i| (posterior.beliefs[i].byte_s * classes[i].wire_bytes(size)).ln() / noise).collect()
     };
-    let predictions: Vec<Vec<f64>> = sizes.iter().map(|&size| predicted(size)).collect();
-    let mut pairs: Vec<(usize, usize, f64)> = Vec::new();
-    for a in 0..likely.len() {
-        for b in 0..a {
-            let probability = |i: usize| posterior.beliefs[likely[i]].probability;
-            pairs.push((a, b, probability(a) * probability(b)));
-        }
-    }
-    // The log-likelihood that the false class of a pair loses.
-    let evidence = |at: usize, a: usize, b: usize| {
-        let d = predictions[at][a] - predictions[at][b];
-        (FREEDOM + 1.0) / 2.0 * (d * d / FREEDOM).ln_1p()
+    let pairs: Vec<(usize, usize)> = (0..likely.len()).flat_map(|a| (0..a).map(move |b| (a, b))).collect();
+    let probability = |i: usize| posterior.beliefs[likely[i]].probability;
+    let mut weights: Vec<f64> = pairs.iter().map(|&(a, b)| probability(a) * probability(b)).collect();
+    // The log-likelihood that the false class of each pair loses.
+    let evidence = |size: &u16| -> Vec<f64> {
+        let predictions = predicted(*size);
+        let of_pair = |&(a, b): &(usize, usize)| {
+            let d = predictions[a] - predictions[b];
+            (FREEDOM + 1.0) / 2.0 * (d * d / FREEDOM).ln_1p()
+        };
+        pairs.iter().map(of_pair).collect()
     };
+    // A logarithm for each size and pair, and not once more for each size that is chosen.
+    let evidence: Vec<Vec<f64>> = sizes.iter().map(evidence).collect();
     let mut chosen: Vec<usize> = Vec::new();
     while chosen.len() < count.min(sizes.len()) {
         // More than certainty about a pair is worth nothing.
-        let gain = |at: usize| pairs.iter().map(|&(a, b, weight)| weight * evidence(at, a, b).min(10.0)).sum::<f64>();
+        let gain = |at: usize| -> f64 {
+            weights.iter().zip(&evidence[at]).map(|(weight, evidence)| weight * evidence.min(10.0)).sum()
+        };
         let free = (0..sizes.len()).filter(|at| !chosen.contains(at)).map(|at| (at, gain(at)));
         let Some((at, _)) = free.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0))) else { break };
         chosen.push(at);
-        pairs.iter_mut().for_each(|(a, b, weight)| *weight *= (-evidence(at, *a, *b)).exp());
+        weights.iter_mut().zip(&evidence[at]).for_each(|(weight, evidence)| *weight *= (-evidence).exp());
     }
     chosen.into_iter().map(|at| sizes[at]).collect()
 }

@@ -134,34 +134,35 @@ pub(crate) enum Op {
 
 pub(crate) const FLOWS: u8 = 4;
 
+const FLAGS: [TcpFlags; 7] =
+    [TcpFlags::SYN, TcpFlags::FIN, TcpFlags::RST, TcpFlags::ECE, TcpFlags::CWR, TcpFlags::PSH, TcpFlags::URG];
+
+/// Steps by weight, each from three numbers. A union of strategies would prepare a random generator for each kind of step
+/// that it does not take, which costs more than the disciplines.
 fn step() -> impl Strategy<Value = Step> {
-    prop_oneof![
-        8 => (1..4_u8).prop_map(Step::Advance),
-        3 => Just(Step::Duplicate),
-        3 => (1..6_u8).prop_map(Step::DuplicateWithSack),
-        2 => (1..6_u8, any::<bool>()).prop_map(|(n, d)| Step::AdvanceWithSack(n, d)),
-        1 => (0..4_u16).prop_map(|n| Step::Window(n * 1000)),
-        1 => Just(Step::Old),
-        1 => Just(Step::KeepAlive),
-        3 => prop_oneof![Just(1460_u16), 1..1460_u16].prop_map(Step::Data),
-        2 => (1..1460_u16).prop_map(Step::CapableData),
-        1 => prop_oneof![
-            Just(TcpFlags::SYN),
-            Just(TcpFlags::FIN),
-            Just(TcpFlags::RST),
-            Just(TcpFlags::ECE),
-            Just(TcpFlags::CWR),
-            Just(TcpFlags::PSH),
-            Just(TcpFlags::URG)
-        ].prop_map(Step::Flagged),
-        1 => Just(Step::UnknownOption),
-        1 => Just(Step::CongestionMarked),
-        1 => (1..3_u8).prop_map(|class| Step::OtherClass(class << 2)),
-        1 => Just(Step::Unstamped),
-        1 => (1..4_u8).prop_map(Step::Listed),
-        1 => (1..4_u8).prop_map(Step::Signal),
-        2 => (1..1472_u16).prop_map(Step::Datagram),
-    ]
+    (0..33_u8, any::<u16>(), any::<bool>()).prop_map(|(kind, number, flag)| {
+        let up_to = |most: u16| 1 + number % most;
+        let few = |most: u16| up_to(most) as u8;
+        match kind {
+            0..8 => Step::Advance(few(3)),
+            8..11 => Step::Duplicate,
+            11..14 => Step::DuplicateWithSack(few(5)),
+            14..16 => Step::AdvanceWithSack(few(5), flag),
+            16 => Step::Window(number % 4 * 1000),
+            17 => Step::Old,
+            18 => Step::KeepAlive,
+            19..22 => Step::Data(if flag { 1460 } else { up_to(1459) }),
+            22..24 => Step::CapableData(up_to(1459)),
+            24 => Step::Flagged(FLAGS[usize::from(number) % FLAGS.len()]),
+            25 => Step::UnknownOption,
+            26 => Step::CongestionMarked,
+            27 => Step::OtherClass(few(2) << 2),
+            28 => Step::Unstamped,
+            29 => Step::Listed(few(3)),
+            30 => Step::Signal(few(3)),
+            _ => Step::Datagram(up_to(1471)),
+        }
+    })
 }
 
 pub(crate) fn ops() -> impl Strategy<Value = Vec<Op>> {
