@@ -78,9 +78,10 @@ impl Half {
         if again {
             return self.cause_of_second(now, old.last, reaction);
         }
-        let is_early = match self.sender.is_far {
-            true => !self.is_timer_due(now),
-            false => (self.sack.ranges.len() > 0 || self.is_distant()) && self.too_soon(now, None),
+        let is_early = if self.sender.is_far {
+            !self.is_timer_due(now)
+        } else {
+            (self.sack.ranges.len() > 0 || self.is_distant()) && self.too_soon(now, None)
         };
         if silent && !is_early {
             return Cause::Timeout;
