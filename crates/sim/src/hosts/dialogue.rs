@@ -79,7 +79,7 @@ impl Dialogue {
     pub(crate) fn dropped(&mut self, flow: FlowId, number: u64) {
         match self {
             Self::Conference(conference) => conference.dropped(flow, number),
-            Self::Game(_) => {}
+            Self::Game(game) => game.dropped(flow, number),
         }
     }
 
