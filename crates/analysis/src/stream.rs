@@ -181,12 +181,17 @@ impl Stream {
         (packets > before).then(|| (sum_ps - before_ps) as f64 / (packets - before) as f64 / 1e12)
     }
 
+    /// Whether a packet that was sent at `sent`, and has not arrived by `end`, should have been played.
+    #[must_use]
+    pub fn is_overdue(&self, sent: Instant, end: Instant) -> bool {
+        end.since(sent) > self.base.smallest() + self.buffer
+    }
+
     /// The measurements at `end`. `outstanding` are the sending times of packets after the latest
     /// that arrived; `under_way` of them were not dropped.
     #[must_use]
     pub fn finish(mut self, end: Instant, outstanding: impl Iterator<Item = Instant>, under_way: u64) -> Reception {
-        let waits = self.base.smallest() + self.buffer;
-        let overdue = outstanding.filter(|sent| end.since(*sent) > waits).count() as u64;
+        let overdue = outstanding.filter(|sent| self.is_overdue(*sent, end)).count() as u64;
         self.runs.skip(overdue);
         (self.reception.runs, self.reception.in_runs) = self.runs.finish();
         self.reception.overdue = overdue.min(under_way);

@@ -47,11 +47,13 @@ pub fn noticed(summary: &Summary) -> Vec<Noticed> {
     });
     let conferences = all.conferences.iter().map(|row| Noticed {
         name: row.name.clone(),
-        words: format!(
-            "{} of frames late or skipped, {}",
-            format::percent(row.bad_share()),
-            conference(row.freezes, row.frozen_s)
-        ),
+        words: match row.frames_shown {
+            0 => NO_FRAME.to_owned(),
+            _ => {
+                let freezes = conference(row.freezes, row.frozen_s);
+                format!("{} of frames late or skipped, {freezes}", format::percent(row.bad_share()))
+            }
+        },
         bother_s: bad_s(row, summary.run.duration_s),
     });
     let games = all.games.iter().map(|row| Noticed {
@@ -62,10 +64,13 @@ pub fn noticed(summary: &Summary) -> Vec<Noticed> {
     pages.chain(videos).chain(backups).chain(conferences).chain(games).collect()
 }
 
-/// The time that late, skipped and frozen frames take.
+/// The time that late, skipped and frozen frames take: the whole run without a frame.
 fn bad_s(row: &Conference, duration_s: f64) -> f64 {
-    row.bad_share() * duration_s + row.frozen_s
+    if row.frames_shown == 0 { duration_s } else { row.bad_share() * duration_s + row.frozen_s }
 }
+
+/// A conference without a picture.
+pub(crate) const NO_FRAME: &str = "no frame shown";
 
 /// Pages that arrived whole.
 pub(crate) fn pages(count: u64, p50: Option<f64>, p95: Option<f64>) -> String {
@@ -143,6 +148,7 @@ mod tests {
             conferences: vec![Conference {
                 name: "talk".into(),
                 frames_captured: 100,
+                frames_shown: 98,
                 frames_late: 3,
                 frames_lost: 2,
                 freezes: 1,
@@ -176,11 +182,12 @@ mod tests {
     fn an_application_of_which_nothing_arrived_bothers_for_the_whole_run() {
         let applications = Applications {
             videos: vec![Video { name: "film".into(), ..Video::default() }],
+            conferences: vec![Conference { name: "talk".into(), frames_captured: 9, ..Conference::default() }],
             games: vec![Game { name: "game".into(), ..Game::default() }],
             ..Applications::default()
         };
         let all = noticed(&Summary { applications, ..summary() });
         let told: Vec<(&str, f64)> = all.iter().map(|one| (&*one.words, one.bother_s)).collect();
-        assert_eq!(told, [("no picture", 60.0), ("no response", 60.0)]);
+        assert_eq!(told, [("no picture", 60.0), ("no frame shown", 60.0), ("no response", 60.0)]);
     }
 }

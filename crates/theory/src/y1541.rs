@@ -37,9 +37,6 @@ pub const CLASSES: [Class; 8] = [
     class(7, 0.4, Some(0.05), 1e-5),
 ];
 
-/// The fewest packets for a verdict: one in a thousand lies above the 99.9th percentile.
-pub const ENOUGH_PACKETS: u64 = 1_000;
-
 /// Measurements of a path; `None` for unknown values.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Measured {
@@ -52,6 +49,12 @@ pub struct Measured {
 }
 
 impl Class {
+    /// The fewest packets for a verdict: of these, one may lie above the 99.9th percentile of the delay, and one lost
+    /// packet is the bound of the loss ratio.
+    fn enough_packets(&self) -> u64 {
+        self.loss.map_or(1_000, |most| most.recip().round() as u64)
+    }
+
     /// True if the path meets every bound. An unknown value meets no bound.
     #[must_use]
     pub fn is_met_by(&self, path: &Measured) -> bool {
@@ -59,6 +62,12 @@ impl Class {
             |bound: Option<f64>, value: Option<f64>| bound.is_none_or(|most| value.is_some_and(|value| value <= most));
         within(self.delay_s, path.delay_s) && within(self.variation_s, path.variation_s) && within(self.loss, path.loss)
     }
+}
+
+/// Whether so many packets are enough for a verdict about the class with this number.
+#[must_use]
+pub fn is_judged(number: u8, packets: u64) -> bool {
+    CLASSES.iter().all(|class| class.number != number || packets >= class.enough_packets())
 }
 
 /// The numbers of the classes that a path meets. Class 5 has no bounds: every path meets it.
@@ -86,6 +95,14 @@ mod tests {
         assert_eq!(met_by(1001.0, 1.0, 0.0), [5]);
         assert_eq!(met_by(1.0, 1.0, 1.1e-3), [5]);
         assert_eq!(met(&Measured::default()).collect::<Vec<_>>(), [5], "nothing is known");
+    }
+
+    /// One lost packet in 1000 is a share of 1e-3, in 100 000 one of 1e-5.
+    #[test]
+    fn a_verdict_needs_packets_for_its_loss_bound() {
+        let enough: Vec<u64> = CLASSES.iter().map(Class::enough_packets).collect();
+        assert_eq!(enough, [1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 100_000, 100_000]);
+        assert!(is_judged(4, 1_000) && !is_judged(4, 999) && is_judged(7, 100_000) && !is_judged(6, 99_999));
     }
 
     /// Brouer 2005, table 4.1, from the repository's data.

@@ -103,7 +103,8 @@ pub struct Conference {
     /// Frames that were shown later than the fastest of the last second and the play-out buffer, or were still due at
     /// the end.
     pub frames_late: u64,
-    /// Frames that were skipped because packets of them, or of earlier ones, were missing.
+    /// Frames that were skipped because packets of them, or of earlier ones, were missing, and those for which such
+    /// packets had been dropped at the end.
     pub frames_lost: u64,
     /// Key frames that were sent.
     pub key_frames: u64,

@@ -118,8 +118,8 @@ pub struct Y1541 {
     pub iplr: Option<f64>,
     /// Packets that arrived.
     pub packets: u64,
-    /// True from 1000 packets on, which the 99.9th percentile needs. Below that the verdict is
-    /// indicative.
+    /// True if the packets are enough for each of `classes`: 1000, which the 99.9th percentile needs, or as many as one
+    /// over the bound of the loss ratio, 100 000 for classes 6 and 7. Below that the verdict is indicative.
     pub enough_packets: bool,
     /// Numbers of the classes whose bounds are met: 0 to 5 of table 1, 6 and 7 provisional. Class 5
     /// has no bounds.

@@ -98,6 +98,9 @@ fn backup(all: &Applications, flow: &FlowOutcome, part: Part, active: Duration) 
 
 fn conference(all: &Applications, flow: &FlowOutcome, part: Part) -> Option<String> {
     let person = all.conferences.iter().find(|person| person.name == flow.name)?;
+    if person.frames.packets == 0 {
+        return Some(experience::NO_FRAME.to_owned());
+    }
     let freezes = person.freezes.iter().zip(&person.frozen_at);
     let frozen = freezes.map(|(freeze, at)| part.overlap(*at, *at + *freeze)).filter(|frozen| !frozen.is_zero());
     let (count, frozen) = frozen.fold((0, Duration::ZERO), |(count, sum), frozen| (count + 1, sum + frozen));

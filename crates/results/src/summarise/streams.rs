@@ -190,13 +190,14 @@ pub(super) fn probe_verdict(probe: &ProbeOutcome, rtt_s: &RoundTrip, unanswered:
 }
 
 fn verdict(delay_from: &str, [delay_s, variation_s, loss]: [Option<f64>; 3], packets: u64) -> Y1541 {
+    let classes: Vec<u8> = y1541::met(&y1541::Measured { delay_s, variation_s, loss }).collect();
     Y1541 {
         delay_from: delay_from.to_owned(),
         iptd_s: delay_s,
         ipdv_s: variation_s,
         iplr: loss,
         packets,
-        enough_packets: packets >= y1541::ENOUGH_PACKETS,
-        classes: y1541::met(&y1541::Measured { delay_s, variation_s, loss }).collect(),
+        enough_packets: classes.iter().all(|class| y1541::is_judged(*class, packets)),
+        classes,
     }
 }

@@ -1,5 +1,7 @@
 //! Calls and datagrams, delays from end to end, service classes.
 
+use lastmile_theory::y1541;
+
 use super::columns::{NOTHING, columns, without_empty_columns};
 use super::{Kind, Table};
 use crate::format;
@@ -147,11 +149,19 @@ fn seconds(value: Option<f64>) -> String {
     format::or_dash(value, format::seconds)
 }
 
-/// The classes that are met, as ranges: `0-5`, `2-5`, `1, 3-5`, with a mark for too few packets.
+/// The classes that are met, as ranges: `0-5`, `2-5`, `1, 3-5`, with a mark behind those that few packets judge.
 pub(crate) fn classes(verdict: Option<&Y1541>) -> String {
     let Some(verdict) = verdict else { return NOTHING.to_owned() };
+    let (judged, few): (Vec<u8>, Vec<u8>) =
+        verdict.classes.iter().partition(|class| y1541::is_judged(**class, verdict.packets));
+    let marked = (!few.is_empty()).then(|| format!("{} (few)", ranges(&few)));
+    let judged = (!judged.is_empty()).then(|| ranges(&judged));
+    judged.into_iter().chain(marked).collect::<Vec<_>>().join(", ")
+}
+
+fn ranges(classes: &[u8]) -> String {
     let mut runs: Vec<(u8, u8)> = Vec::new();
-    for class in &verdict.classes {
+    for class in classes {
         match runs.last_mut() {
             Some((_, last)) if *last + 1 == *class => *last = *class,
             _ => runs.push((*class, *class)),
@@ -161,8 +171,7 @@ pub(crate) fn classes(verdict: Option<&Y1541>) -> String {
         .iter()
         .map(|(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") })
         .collect();
-    // A 99.9th percentile of fewer than a thousand packets has no meaning.
-    format!("{}{}", ranges.join(", "), if verdict.enough_packets { "" } else { " (few)" })
+    ranges.join(", ")
 }
 
 #[cfg(test)]
@@ -171,12 +180,12 @@ mod tests {
 
     #[test]
     fn classes_that_follow_one_another_are_one_range() {
-        let text = |list: &[u8], enough_packets| {
-            classes(Some(&Y1541 { classes: list.to_vec(), enough_packets, ..Y1541::default() }))
-        };
-        assert_eq!(text(&[0, 1, 2, 3, 4, 5], true), "0-5");
-        assert_eq!(text(&[1, 3, 4, 5], true), "1, 3-5");
-        assert_eq!(text(&[5], false), "5 (few)");
+        let text = |list: &[u8], packets| classes(Some(&Y1541 { classes: list.to_vec(), packets, ..Y1541::default() }));
+        assert_eq!(text(&[0, 1, 2, 3, 4, 5], 1_000), "0-5");
+        assert_eq!(text(&[1, 3, 4, 5], 1_000), "1, 3-5");
+        assert_eq!(text(&[5], 999), "5 (few)");
+        assert_eq!(text(&[0, 1, 2, 3, 4, 5, 6, 7], 100_000), "0-7");
+        assert_eq!(text(&[0, 1, 2, 3, 4, 5, 6, 7], 99_999), "0-5, 6-7 (few)");
         assert_eq!(classes(None), NOTHING);
     }
 }

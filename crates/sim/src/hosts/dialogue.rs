@@ -75,6 +75,14 @@ impl Dialogue {
         }
     }
 
+    /// The network drops packet `number` of `flow`.
+    pub(crate) fn dropped(&mut self, flow: FlowId, number: u64) {
+        match self {
+            Self::Conference(conference) => conference.dropped(flow, number),
+            Self::Game(game) => game.dropped(flow, number),
+        }
+    }
+
     /// The counters of its data.
     #[must_use]
     pub fn counts(&self) -> &DataCounts {

@@ -18,6 +18,7 @@
 //!
 //! Cost: one event and two random numbers a datagram; memory for the commands without a response.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lastmile_analysis::stream::{Reception, Stream as Measured};
@@ -70,6 +71,8 @@ pub struct Game {
     seen: u64,
     updates: Numbered<Update>,
     measured: [Measured; 2],
+    /// Updates and commands, by number, that were dropped after the latest that arrived.
+    dropped: [BTreeSet<u64>; 2],
 }
 
 /// The next datagrams, and the pending event.
@@ -86,7 +89,7 @@ pub(crate) struct Finished {
     pub(crate) commands: Reception,
     pub(crate) responses: Vec<Duration>,
     pub(crate) response_ends: Vec<Instant>,
-    /// Updates, and commands, that did not arrive before later ones.
+    /// Updates, and commands, that did not arrive before later ones, or were dropped at the end.
     pub(crate) lost: [u64; 2],
 }
 
@@ -112,6 +115,7 @@ impl Game {
             seen: 0,
             updates: Numbered::default(),
             measured: [Measured::new(buffer, true), Measured::new(buffer, true)],
+            dropped: [BTreeSet::new(), BTreeSet::new()],
         }
     }
 
@@ -185,6 +189,14 @@ impl Game {
         }
     }
 
+    /// The network drops a datagram.
+    pub(crate) fn dropped(&mut self, flow: FlowId, number: u64) {
+        let index = usize::from(flow == self.flows.0[1]);
+        let dropped = &mut self.dropped[index];
+        *dropped = dropped.split_off(&self.measured[index].next());
+        dropped.insert(number);
+    }
+
     fn interval(&mut self, spread: Spread<Duration>) -> Duration {
         let seconds = spread.location.as_secs_f64() + spread.scale.as_secs_f64() * self.gumbel();
         Duration::from_ns((seconds.max(0.0) * 1e9) as u64).max(LEAST_INTERVAL)
@@ -216,7 +228,8 @@ impl Game {
     pub(crate) fn finish(self, end: Instant) -> Finished {
         let lost = [0, 1].map(|index: usize| {
             let measured = &self.measured[index];
-            measured.next().saturating_sub(measured.packets())
+            let dropped = self.dropped[index].range(measured.next()..).count() as u64;
+            measured.next().saturating_sub(measured.packets()) + dropped
         });
         let [updates, commands] = self.measured;
         let late = |measured: Measured, first: u64, sent: Vec<Instant>| {

@@ -41,25 +41,11 @@ impl<T> Numbered<T> {
         self.entries.get_mut(index)
     }
 
-    /// The oldest entry.
-    pub(super) fn oldest(&self) -> Option<&T> {
-        self.entries.front()
-    }
-
     /// Forgets the oldest entry, and returns it.
     pub(super) fn pop(&mut self) -> Option<T> {
         let oldest = self.entries.pop_front()?;
         self.first += 1;
         Some(oldest)
-    }
-
-    /// Forgets the entry with this number, which is returned, and all before it.
-    pub(super) fn take(&mut self, number: u64) -> Option<T> {
-        self.get(number)?;
-        while self.first < number {
-            self.pop();
-        }
-        self.pop()
     }
 
     /// The entries, in order.
@@ -86,8 +72,7 @@ mod tests {
         ["a", "b", "c", "d"].into_iter().for_each(|entry| numbered.push(entry));
         assert_eq!(numbered.pop(), Some("a"));
         assert_eq!((numbered.get(0), numbered.get(1), numbered.get(4)), (None, Some(&"b"), None));
-        assert_eq!((numbered.take(0), numbered.take(2), numbered.take(2)), (None, Some("c"), None));
-        assert_eq!((numbered.first(), numbered.next(), numbered.oldest()), (3, 4, Some(&"d")));
-        assert_eq!((numbered.take(4), numbered.pop(), numbered.pop(), numbered.next()), (None, Some("d"), None, 4));
+        assert_eq!((numbered.first(), numbered.next()), (1, 4));
+        assert_eq!((numbered.pop(), numbered.iter().copied().collect::<String>()), (Some("b"), "cd".to_owned()));
     }
 }

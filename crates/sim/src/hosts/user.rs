@@ -53,9 +53,13 @@ impl User {
         }
     }
 
-    /// The end of a backup whose files were all copied.
+    /// The end of a backup whose files were all copied, or of a video whose segments have all arrived.
     pub(crate) fn end(&self) -> Option<Instant> {
-        if let Self::Backup(backup) = self { backup.ended } else { None }
+        match self {
+            Self::Web(_) => None,
+            Self::Video(player) => player.end(),
+            Self::Backup(backup) => backup.ended,
+        }
     }
 
     /// Results kept for the end of the run, in 8 bytes each.

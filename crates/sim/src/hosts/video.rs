@@ -101,6 +101,11 @@ impl Player {
         self.model.length.is_some_and(|length| self.loaded() >= length)
     }
 
+    /// The arrival of the last segment of a video.
+    pub(super) fn end(&self) -> Option<Instant> {
+        self.arrivals.last().copied().filter(|_| self.is_whole())
+    }
+
     /// Plays up to `now`.
     fn advance(&mut self, now: Instant) {
         let passed = now.since(self.as_of);
@@ -280,9 +285,11 @@ mod tests {
         let mut player = player(Some(8));
         player.wake(at(0));
         segment(&mut player, 1);
+        assert_eq!(player.end(), None);
         segment(&mut player, 2);
         assert_eq!((player.next_request(), player.take_unneeded()), (None, vec![0]));
         player.finish(at(60));
+        assert_eq!(player.end(), Some(at(2)));
         assert_eq!((player.played, player.stalls.len()), (Duration::from_s(8), 0));
     }
 

@@ -25,7 +25,9 @@
 //! without and 1 with persistent connections. Connections close at the end of a page, since servers close
 //! idle connections within a reading time; the publications do not say. So each page begins with a handshake, and none
 //! is resumed. There are no DNS queries, no compression of headers (HPACK, QPACK), and no pushed or prioritised
-//! objects.
+//! objects. Browsers show an error page when a connection fails, and the user loads the page again; this one requests
+//! the objects of a failed connection again at once, so that the response time contains the failure. These are the
+//! latest requests on that connection, as many as lack a response: over HTTP/3, others may have arrived.
 //!
 //! The response time of a page is the time from its request to the last byte of its last object. Each session
 //! draws from its own random stream, in an order that does not depend on the network. Cost: one draw an
@@ -106,33 +108,40 @@ pub struct Session {
 struct Connections {
     /// Open connections without a request.
     idle: Vec<u32>,
-    /// The connection of each object that is requested.
-    busy: Vec<u32>,
+    /// The objects that are requested, in the order of the requests: the connection and size of each.
+    busy: Vec<(u32, u64)>,
     /// Connections whose handshake of TLS is not over.
     securing: Vec<u32>,
     /// Connections whose handshake of TLS is over, before their first request.
     fresh: Vec<u32>,
     /// The connection that carries all objects.
     shared: Option<u32>,
-    /// The latest request is the ClientHello of a connection.
-    says_hello: bool,
+    /// The size of the object that the latest request is for; `None`: the request is the ClientHello of a connection.
+    asks_for: Option<u64>,
 }
 
 impl Connections {
-    /// Forgets `connection`. Returns the number of objects that it carried.
-    fn forget(&mut self, connection: u32) -> usize {
-        let before = self.busy.len() + self.securing.len();
-        for list in [&mut self.idle, &mut self.busy, &mut self.securing, &mut self.fresh] {
+    /// Forgets `connection`. Returns the sizes of the objects that it was to carry, the latest request first.
+    fn forget(&mut self, connection: u32) -> Vec<u64> {
+        for list in [&mut self.idle, &mut self.securing, &mut self.fresh] {
             list.retain(|other| *other != connection);
         }
         self.shared = self.shared.filter(|shared| *shared != connection);
-        before - self.busy.len() - self.securing.len()
+        let carried = self.busy.iter().rev().filter(|(other, _)| *other == connection).map(|(_, bytes)| *bytes);
+        let carried = carried.collect();
+        self.busy.retain(|(other, _)| *other != connection);
+        carried
+    }
+
+    /// Whether `connection` has a request without a response.
+    fn is_busy(&self, connection: u32) -> bool {
+        self.busy.iter().any(|(other, _)| *other == connection)
     }
 
     /// Takes the connections without a request.
     fn take_idle(&mut self) -> Vec<u32> {
         let mut open = std::mem::take(&mut self.idle);
-        let shared = self.shared.filter(|shared| !self.busy.contains(shared) && !self.securing.contains(shared));
+        let shared = self.shared.filter(|shared| !self.is_busy(*shared) && !self.securing.contains(shared));
         if shared.is_some() {
             self.shared = None;
         }
@@ -144,7 +153,7 @@ impl Connections {
     /// Takes all open connections.
     fn take_all(&mut self) -> Vec<u32> {
         let mut open = std::mem::take(&mut self.idle);
-        open.append(&mut self.busy);
+        open.extend(self.busy.drain(..).map(|(connection, _)| connection));
         open.append(&mut self.securing);
         open.extend(self.shared.take());
         // One connection may carry several objects. The order of the others stays.
@@ -268,11 +277,12 @@ impl Browse for Session {
         }
         let on = self.next_connection()?;
         // The handshake of QUIC is its own.
-        self.connections.says_hello = on.is_none() && self.model.tls;
-        if self.connections.says_hello {
+        if on.is_none() && self.model.tls {
+            self.connections.asks_for = None;
             return Some(Request { request: CLIENT_HELLO, bytes: SERVER_FLIGHT, on });
         }
         let bytes = self.wanted.pop()?;
+        self.connections.asks_for = Some(bytes);
         let fresh = &mut self.connections.fresh;
         let finishes = on.and_then(|connection| fresh.iter().position(|other| *other == connection));
         let finished = finishes.map_or(0, |index| {
@@ -287,10 +297,9 @@ impl Browse for Session {
         if self.model.http.multiplexes() {
             self.connections.shared = Some(connection);
         }
-        if std::mem::take(&mut self.connections.says_hello) {
-            self.connections.securing.push(connection);
-        } else {
-            self.connections.busy.push(connection);
+        match self.connections.asks_for.take() {
+            Some(bytes) => self.connections.busy.push((connection, bytes)),
+            None => self.connections.securing.push(connection),
         }
     }
 
@@ -306,7 +315,7 @@ impl Browse for Session {
             return;
         }
         self.objects += 1;
-        if let Some(index) = busy.iter().position(|other| *other == connection) {
+        if let Some(index) = busy.iter().position(|(other, _)| *other == connection) {
             busy.remove(index);
         }
         if keeps {
@@ -318,11 +327,9 @@ impl Browse for Session {
         self.go_on(now);
     }
 
-    /// The browser abandons the objects of a connection that has failed.
-    fn broke(&mut self, now: Instant, connection: u32) {
-        if self.connections.forget(connection) > 0 {
-            self.go_on(now);
-        }
+    /// The browser requests the objects of a connection that has failed again.
+    fn broke(&mut self, _: Instant, connection: u32) {
+        self.wanted.extend(self.connections.forget(connection));
     }
 
     fn take_timer(&mut self) -> Option<Instant> {
@@ -369,5 +376,76 @@ mod tests {
             (1_000.0 * (random.pareto(least, shape).min(most) - least)) as u64
         });
         assert!((objects / 5_640.0 - 1.0).abs() < 0.02, "{objects}");
+    }
+
+    fn at(s: u64) -> Instant {
+        Instant::ZERO + Duration::from_s(s)
+    }
+
+    /// A user who requests the first page.
+    fn session(http: Http, tls: bool) -> Session {
+        let web = Web {
+            transport: lastmile_model::Transport::Tcp(Arc::default()),
+            http,
+            tls,
+            reading: Duration::from_s(2),
+            parsing: Duration::from_ms(50),
+            request: 350,
+            connections: 1,
+        };
+        let mut session = Session::new(&Arc::new(web), Stream::new(1, "traffic web-0"));
+        session.wake(at(0));
+        session
+    }
+
+    /// The next object that is requested, by its size with headers; handshakes are carried out at once.
+    fn object(session: &mut Session, connection: u32) -> Option<u64> {
+        let request = session.next_request()?;
+        let says_hello = request.request == CLIENT_HELLO;
+        session.asked(connection);
+        if !says_hello {
+            return Some(request.bytes);
+        }
+        session.completed(at(0), connection);
+        object(session, connection)
+    }
+
+    const VERSIONS: [(Http, bool); 5] =
+        [(Http::One0, false), (Http::One1, false), (Http::One1, true), (Http::Two, true), (Http::Three, false)];
+
+    #[test]
+    fn a_main_object_whose_connection_broke_is_requested_again() {
+        for (http, tls) in VERSIONS {
+            let mut session = session(http, tls);
+            let main = object(&mut session, 0);
+            session.broke(at(100), 0);
+            assert_eq!((session.mains.len(), session.responses.len(), session.take_timer()), (0, 0, None), "{http:?}");
+            assert_eq!((object(&mut session, 1), object(&mut session, 1)), (main, None), "{http:?}");
+            session.completed(at(200), 1);
+            assert_eq!((&session.mains[..], session.objects), (&[Duration::from_s(200)][..], 1), "{http:?}");
+        }
+    }
+
+    #[test]
+    fn embedded_objects_whose_connection_broke_are_requested_again_in_their_order() {
+        for (http, tls) in VERSIONS {
+            let mut session = session(http, tls);
+            object(&mut session, 0);
+            session.completed(at(1), 0);
+            session.wanted = vec![300, 200, 100];
+            session.step = Step::Embedded;
+            let sizes: Vec<u64> = std::iter::from_fn(|| object(&mut session, 0)).collect();
+            session.completed(at(2), 0);
+            session.broke(at(3), 0);
+            let mut again = Vec::new();
+            while session.step == Step::Embedded {
+                again.extend(std::iter::from_fn(|| object(&mut session, 1)));
+                session.completed(at(4), 1);
+            }
+            let expected = [100, 200, 300].map(|bytes| session.framed(bytes));
+            let first = if http.multiplexes() { 3 } else { 1 };
+            assert_eq!((&sizes[..], &again[..]), (&expected[..first], &expected[1..]), "{http:?}");
+            assert_eq!((session.objects, session.responses.last()), (4, Some(&Duration::from_s(4))), "{http:?}");
+        }
     }
 }

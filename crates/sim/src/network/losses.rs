@@ -3,7 +3,7 @@
 //! Cost: a map look-up a drop; memory by the combinations of flow, link and cause that lost something, and again by
 //! those that have lost something since the latest snapshot.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lastmile_packet::{FlowId, Meta};
 
@@ -17,6 +17,10 @@ pub(crate) struct LossCounts {
     since_snapshot: BTreeMap<Key, u64>,
     /// Flows of the traffic list. Losses of other flows are not counted.
     pub(crate) declared: usize,
+    /// Flows whose ends learn which of their packets were dropped: conferences and games.
+    pub(crate) dialogues: BTreeSet<u32>,
+    /// The packets of those that were dropped, by their numbers, since the ends have learned it.
+    pub(crate) unreported: Vec<(FlowId, u64)>,
 }
 
 /// A [`Loss`] in less space: each of very many flows may lose something.
@@ -40,6 +44,9 @@ impl LossCounts {
         let Some((flow, back)) = flow(packet.flow).filter(|(flow, _)| (*flow as usize) < self.declared) else {
             return;
         };
+        if self.dialogues.contains(&flow) {
+            self.unreported.push((packet.flow, packet.seq.raw().into()));
+        }
         *self.since_snapshot.entry(Key { flow, back, link, cause }).or_default() += 1;
     }
 

@@ -59,6 +59,7 @@ impl Simulation<'_> {
         self.snapshot();
         self.net.advance_cells_before(end);
         self.add_open_connections();
+        self.report_drops();
         outcome(self)
     }
 

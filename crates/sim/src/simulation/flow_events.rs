@@ -71,6 +71,7 @@ impl Simulation<'_> {
                 return self.browse(flow, client);
             }
             StateIndex::Dialogue(index) => {
+                self.report_drops();
                 let net = &mut self.net;
                 self.hosts.dialogues[index as usize].wake(now, &mut |mut packet| net.send(now, &mut packet));
                 return self.schedule_dialogue(flow, index);
@@ -102,6 +103,15 @@ impl Simulation<'_> {
             }
         };
         self.net.schedule(next, Event::Source(flow));
+    }
+
+    /// Conferences and games learn which of their packets were dropped.
+    pub(super) fn report_drops(&mut self) {
+        for (flow, number) in std::mem::take(&mut self.net.losses.unreported) {
+            if let StateIndex::Dialogue(index) = self.net.state_of(flow) {
+                self.hosts.dialogues[index as usize].dropped(flow, number);
+            }
+        }
     }
 
     /// Schedules the next event of a conference or a game.

@@ -73,6 +73,9 @@ impl<'a> Simulation<'a> {
                     let ids = [FlowId::new(2 * number), FlowId::new(2 * number + 1)];
                     self.hosts.add(NewFlow { traffic, index, ids }, random, &mut initial_numbers)
                 };
+                if matches!(state, StateIndex::Dialogue(_)) {
+                    self.net.losses.dialogues.insert(number);
+                }
                 self.net.flows.push(FlowEntry::new(index, state));
                 let start = start_of(network, traffic, member);
                 self.starts.push(start);

@@ -152,19 +152,67 @@ fn a_fair_queue_protects_a_conference() {
     assert_eq!(conference.freezes.len(), 0, "{:?}", conference.freezes);
 }
 
-/// Packets that wait in an outage of 8 s are late, and arrive: as many as their delays were measured of.
+/// `network` whose line down has these steps of time in ms, rate in Mbit/s and loss in percent.
+fn with_steps(mut network: Network, steps: &[(u64, Option<u64>, u32)]) -> Network {
+    let step = |(ms, mbit, percent): &(u64, Option<u64>, u32)| Step {
+        at: Duration::from_ms(*ms),
+        rate: mbit.map(BitRate::from_mbit_per_s),
+        delay: Duration::from_ms(20),
+        loss: Ratio::from_ppm(percent * 10_000).unwrap(),
+    };
+    let steps = Steps::new(steps.iter().map(step).collect(), None).unwrap();
+    network.links[1].hop.line.trace = Some(Trace::Steps(Arc::new(steps)));
+    network.links[1].hop.queue = build::fifo_bytes(100_000_000);
+    network
+}
+
+/// Packets that wait in an outage of 8 s are late, and arrive: as many as their delays were measured of. None is lost,
+/// and the picture freezes until the first of them, whose frame was captured before the outage.
 #[test]
 fn late_packets_are_received() {
-    let mut held = network(4_000);
+    let mut held = with_steps(network(4_000), &[(0, Some(4), 0), (2_000, None, 0), (10_000, Some(4), 0)]);
     held.duration = Duration::from_s(20);
-    let step = |ms, rate| Step { at: Duration::from_ms(ms), rate, delay: Duration::from_ms(20), loss: Ratio::ZERO };
-    let rate = Some(BitRate::from_mbit_per_s(4));
-    let steps = Steps::new(vec![step(0, rate), step(2_000, None), step(10_000, rate)], None).unwrap();
-    held.links[1].hop.line.trace = Some(Trace::Steps(Arc::new(steps)));
-    held.links[1].hop.queue = build::fifo_bytes(100_000_000);
-    let (outcome, _) = call(&held);
+    let (outcome, conference) = call(&held);
     let flow = &outcome.flows[0];
     let measured = flow.data_delays.as_ref().unwrap();
     assert!(measured.max > Duration::from_s(7), "{measured:?}");
     assert_eq!(flow.data_packets_received, measured.packets);
+    assert_eq!((conference.frames_lost, conference.audio_lost), (0, 0));
+    let freezes = &conference.freezes;
+    assert!(freezes.len() == 1 && freezes[0].as_secs_f64() < 8.1, "{freezes:?}");
+}
+
+/// The frames and audio from 15 s on are on the wire at the end: 151 and 251 of 601 and 1001. The others are shown, and
+/// the rate grows after 10 s, when reports come.
+#[test]
+fn a_delay_of_seconds_loses_nothing() {
+    let mut far = network(20_000);
+    far.links[1].hop.line.delay = Duration::from_s(5);
+    far.links[0].hop.line.delay = Duration::from_s(5);
+    far.duration = Duration::from_s(20);
+    let (_, conference) = call(&far);
+    assert_eq!((conference.audio.packets, conference.audio_lost, conference.frames_lost), (750, 0, 0));
+    assert!((449..=451).contains(&conference.frames.packets), "{}", conference.frames.packets);
+    assert_eq!(conference.audio.late + conference.audio.overdue, 0);
+    // Ten seconds of 0.3 Mbit/s, then up to ten of growth by 8 % a second.
+    assert!(video_bps(&conference) > 0.27e6, "{}", video_bps(&conference));
+}
+
+/// From 10 s on each packet is dropped: none of them is late. The audio packet of the last instant is in transmission.
+#[test]
+fn what_is_dropped_at_the_end_is_lost_and_not_late() {
+    let mut dying = with_steps(network(20_000), &[(0, Some(20), 0), (10_000, Some(20), 100)]);
+    dying.duration = Duration::from_s(30);
+    let (outcome, conference) = call(&dying);
+    let (audio, frames) = (&conference.audio, &conference.frames);
+    assert_eq!((audio.late + audio.overdue, audio.packets + conference.audio_lost), (0, conference.audio_sent - 1));
+    // A frame that was captured in the last 100 ms is not due yet, and one of them was not sent yet.
+    assert_eq!(frames.late + frames.overdue, 0);
+    let recent = conference.captured - frames.packets - conference.frames_lost;
+    assert!((2..=4).contains(&recent), "{recent}");
+    let flow = &outcome.flows[0];
+    assert!(
+        flow.data_packets_lost.is_some_and(|lost| lost > conference.audio_lost + conference.frames_lost),
+        "{flow:?}"
+    );
 }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use lastmile_model::outcome::{GameOutcome, Outcome};
 use lastmile_model::{Datagrams, Game, Network, OpenedBy, Source, Spread};
+use lastmile_queueing::line::trace::{Step, Steps, Trace};
 use lastmile_sim::run;
 use lastmile_tcp::Config;
-use lastmile_units::{ByteCount, Duration, Ratio};
+use lastmile_units::{BitRate, ByteCount, Duration, Ratio};
 
 use crate::build;
 
@@ -95,4 +96,20 @@ fn an_upload_in_the_same_queue_makes_responses_late() {
     let (_, game) = play(&full);
     let late = game.responses.iter().filter(|took| **took > Duration::from_ms(100)).count();
     assert!(late * 10 > game.responses.len() * 9, "{late} of {}", game.responses.len());
+}
+
+/// From 50 s of 60 s on each update is dropped. Those of 50.0 to 59.95 s are 200; that of 60 s is in transmission.
+#[test]
+fn updates_that_are_dropped_at_the_end_are_lost() {
+    let mut dying = network(datagrams(40, 0, 100, 0), datagrams(50, 0, 200, 0));
+    let step = |s, percent: u32| Step {
+        at: Duration::from_s(s),
+        rate: Some(BitRate::from_mbit_per_s(8)),
+        delay: Duration::from_ms(15),
+        loss: Ratio::from_ppm(percent * 10_000).unwrap(),
+    };
+    let steps = Steps::new(vec![step(0, 0), step(50, 100)], None).unwrap();
+    dying.links[1].hop.line.trace = Some(Trace::Steps(Arc::new(steps)));
+    let (_, game) = play(&dying);
+    assert_eq!((game.updates_sent, game.updates.packets, game.lost), (1_200, 999, [200, 0]));
 }

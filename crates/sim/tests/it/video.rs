@@ -115,6 +115,9 @@ fn a_whole_video_ends_and_closes_its_connection() {
         assert!(viewer.stalls.is_empty());
         assert_eq!(outcome.flows[0].connections, Some((1, 0)));
         assert_eq!(outcome.flows[0].bytes_delivered, 5 * 500_000);
+        // The flow ends with the last byte of the last segment.
+        assert_eq!(outcome.flows[0].end, outcome.flows[0].deliveries.map(|deliveries| deliveries.last));
+        assert_eq!(outcome.flows[0].end, viewer.arrivals.last().copied());
     }
 }
 

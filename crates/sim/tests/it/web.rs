@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use lastmile_model::outcome::Outcome;
 use lastmile_model::{Http, Network, Source, Transport, Web};
+use lastmile_queueing::line::trace::{Step, Steps, Trace};
 use lastmile_sim::run;
 use lastmile_tcp::Config;
-use lastmile_units::{Duration, Ratio};
+use lastmile_units::{BitRate, Duration, Ratio};
 
 use crate::build;
 
@@ -106,4 +107,28 @@ fn six_connections_of_tls_carry_the_same_objects() {
     let objects = |outcome: &Outcome| outcome.applications.browsing[0].objects;
     assert!(objects(&secured) > 200 && objects(&secured).abs_diff(objects(&plain)) < objects(&plain) / 10);
     assert!(mean(&secured) > mean(&plain));
+}
+
+/// Nothing arrives in the first ten minutes. The SYNs of a TCP connection end after 127 s, and its object is requested
+/// again; QUIC goes on, at twice the time each time. Over each version of HTTP the first page is the only one, and it is
+/// whole after the outage.
+#[test]
+fn a_page_is_whole_only_when_it_has_arrived() {
+    for (http, tls) in
+        [(Http::One0, false), (Http::One1, false), (Http::One1, true), (Http::Two, true), (Http::Three, false)]
+    {
+        let mut network = network(user(http, tls, 1), 10);
+        let step = |s, rate| Step { at: Duration::from_s(s), rate, delay: Duration::from_ms(10), loss: Ratio::ZERO };
+        let steps = vec![step(0, None), step(600, Some(BitRate::from_mbit_per_s(50)))];
+        network.links[1].hop.line.trace = Some(Trace::Steps(Arc::new(Steps::new(steps, None).unwrap())));
+        let dead = run(&network).expect("the network runs");
+        let browsing = &dead.applications.browsing[0];
+        assert_eq!((browsing.pages, browsing.objects, browsing.mains.len(), browsing.responses.len()), (1, 0, 0, 0));
+        assert_eq!(dead.flows[0].bytes_delivered, 0, "{http:?}");
+        let (opened, failed) = dead.flows[0].connections.unwrap();
+        assert_eq!((opened, failed), if http == Http::Three { (1, 0) } else { (5, 4) }, "{http:?}");
+        network.duration = Duration::from_s(1_200);
+        let browsing = &run(&network).expect("the network runs").applications.browsing[0];
+        assert!(browsing.responses.len() > 10 && browsing.responses[0] > Duration::from_s(600), "{http:?}");
+    }
 }

@@ -52,7 +52,7 @@ const LOSS_RESPITE: Duration = Duration::from_ms(300);
 /// Bits of a full packet, for the expected size (section 5.5).
 const PACKET_BITS: f64 = 1200.0 * 8.0;
 
-/// The report on one packet.
+/// The report on one packet. Of a missing one, it is the only thing that counts that it is missing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Report {
     pub(super) sent: Instant,

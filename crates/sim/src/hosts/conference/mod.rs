@@ -13,10 +13,12 @@
 //! retransmitted packet is as large as the first (RFC 4588 adds 2 bytes). There is no forward error correction, no
 //! simulcast, no change of resolution, and no signalling: ICE and DTLS are over when the conference starts.
 //!
-//! Cost: two or three events a frame, one for each paced packet; memory for the packets of four seconds.
+//! Cost: two or three events a frame, one for each paced packet; memory for the packets in the network and for those
+//! dropped in the last seconds ([`in_transit`]).
 
 mod encoder;
 mod gcc;
+mod in_transit;
 mod receiver;
 
 use std::collections::VecDeque;
@@ -30,8 +32,8 @@ use lastmile_units::{ByteCount, Duration, Instant};
 
 use self::encoder::Encoder;
 use self::gcc::{Gcc, Report};
+use self::in_transit::{Contents, Feedback, InTransit, Sent};
 use self::receiver::{Display, Part, RETRANSMITTED};
-use super::numbered::Numbered;
 use super::{DataCounts, datagram};
 
 /// Bytes of a report without its list, and the packets for each two bytes of status.
@@ -41,39 +43,12 @@ const STATUS: u64 = 7;
 const PACING: f64 = 2.5;
 /// The least target of the encoder, in bit/s.
 const LEAST_VIDEO: f64 = 1e3;
-/// For how long the sender remembers a packet.
-const REMEMBERED: Duration = Duration::from_s(4);
-
-/// The contents of a packet.
-#[derive(Clone, Copy, Debug)]
-enum Contents {
-    Audio(u64),
-    Video(Part),
-}
-
-/// A packet on its way, or reported.
-#[derive(Clone, Copy, Debug)]
-struct Sent {
-    at: Instant,
-    size: u16,
-    contents: Contents,
-}
 
 /// A packet that waits for the pacer.
 #[derive(Clone, Copy, Debug)]
 struct Paced {
     size: u16,
     part: Part,
-}
-
-/// A feedback packet.
-#[derive(Clone, Debug)]
-struct Feedback {
-    /// The number of the first packet, and the arrival of each from there on.
-    base: u64,
-    arrivals: Vec<Option<Instant>>,
-    at: Instant,
-    wants_key: bool,
 }
 
 /// The counters of the media of a conference.
@@ -97,10 +72,10 @@ struct Sender {
     next_paced: Instant,
     next_frame: Instant,
     next_audio: Instant,
-    /// The packets of the last seconds.
-    packets: Numbered<Sent>,
     /// When each frame was captured.
     captured: Vec<Instant>,
+    /// The number of the latest key frame.
+    latest_key: u64,
     /// When each audio packet departed.
     audio: Vec<Instant>,
 }
@@ -113,8 +88,6 @@ struct Receiver {
     base: u64,
     arrivals: Vec<Option<Instant>>,
     next_report: Option<Instant>,
-    /// The reports on their way.
-    reports: Numbered<Feedback>,
 }
 
 /// A conference in one direction, both ends of it.
@@ -129,6 +102,7 @@ pub struct Conference {
     stop: Option<Instant>,
     sender: Sender,
     receiver: Receiver,
+    in_transit: InTransit,
     /// The event that is pending for the source.
     scheduled: Option<Instant>,
 }
@@ -139,7 +113,7 @@ pub(crate) struct Finished {
     pub(crate) freezes: Vec<Duration>,
     pub(crate) frozen_at: Vec<Instant>,
     pub(crate) audio: Reception,
-    /// Frames skipped, and audio packets skipped.
+    /// Frames, and audio packets, that are lost.
     pub(crate) lost: [u64; 2],
 }
 
@@ -168,8 +142,8 @@ impl Conference {
                 next_paced: start,
                 next_frame: start,
                 next_audio: start,
-                packets: Numbered::default(),
                 captured: Vec::new(),
+                latest_key: 0,
                 audio: Vec::new(),
             },
             receiver: Receiver {
@@ -178,8 +152,8 @@ impl Conference {
                 base: 0,
                 arrivals: Vec::new(),
                 next_report: None,
-                reports: Numbered::default(),
             },
+            in_transit: InTransit::default(),
             scheduled: None,
         }
     }
@@ -243,13 +217,9 @@ impl Conference {
     }
 
     fn send(&mut self, now: Instant, size: u16, contents: Contents, send: &mut dyn FnMut(Meta)) {
-        let packet = datagram(self.flows[0], Protocol::Udp, ByteCount::new(size.into()), self.data.sent, self.ip);
+        let number = self.in_transit.send(now, size, contents);
         self.data.sent += 1;
-        self.sender.packets.push(Sent { at: now, size, contents });
-        while self.sender.packets.oldest().is_some_and(|sent| now.since(sent.at) > REMEMBERED) {
-            self.sender.packets.pop();
-        }
-        send(packet);
+        send(datagram(self.flows[0], Protocol::Udp, ByteCount::new(size.into()), number, self.ip));
     }
 
     /// A frame is captured, encoded and cut into packets of nearly equal size.
@@ -269,6 +239,9 @@ impl Conference {
                 Part { frame: self.counts.frames, part: part as u16, of: of as u16, key: frame.key, captured: now };
             self.sender.pacer.push_back(Paced { size: u16::try_from(size).unwrap_or(u16::MAX), part });
         }
+        if frame.key {
+            self.sender.latest_key = self.counts.frames;
+        }
         self.sender.captured.push(now);
         self.sender.next_frame += interval;
         self.counts.frames += 1;
@@ -281,9 +254,8 @@ impl Conference {
         let arrivals = std::mem::take(&mut receiver.arrivals);
         let count = arrivals.len() as u64;
         let deltas = arrivals.iter().flatten().count() as u64;
-        let number = receiver.reports.next();
         let wants_key = receiver.display.needs_key(now);
-        receiver.reports.push(Feedback { base: receiver.base, arrivals, at: now, wants_key });
+        let number = self.in_transit.report(Feedback { base: receiver.base, arrivals, at: now, wants_key });
         receiver.base += count;
         receiver.next_report = None;
         let list = 2 * count.div_ceil(STATUS) + deltas;
@@ -295,9 +267,8 @@ impl Conference {
     /// A packet reaches its end.
     pub(crate) fn arrived(&mut self, now: Instant, packet: &Meta) {
         if packet.flow == self.flows[1] {
-            // Reports before it are lost, or too late to count.
-            if let Some(feedback) = self.receiver.reports.take(packet.seq.raw().into()) {
-                self.on_feedback(now, &feedback);
+            if let Some((feedback, sent)) = self.in_transit.arrive_report(packet.seq.raw().into()) {
+                self.on_feedback(now, &feedback, &sent);
             }
             return;
         }
@@ -305,16 +276,17 @@ impl Conference {
         if !self.data.arrived(now, number, packet.payload_len().into()) {
             return;
         }
-        // The sender forgets packets that nobody waits for any more.
-        let Some(sent) = self.sender.packets.get(number).copied() else { return };
+        // One that a report has called missing is not reported again.
+        let index = number.checked_sub(self.receiver.base);
+        let Some(sent) = self.in_transit.arrive(number, index.is_some()) else { return };
         match sent.contents {
             Contents::Audio(number) => {
                 self.receiver.audio.arrived(number, sent.at, now);
             }
             Contents::Video(part) => self.receiver.display.arrived(now, &part),
         }
-        // One that a report has called missing is not reported again.
-        if let Some(index) = number.checked_sub(self.receiver.base) {
+        self.in_transit.played(self.receiver.audio.next(), self.receiver.display.next());
+        if let Some(index) = index {
             let index = index as usize;
             let arrivals = &mut self.receiver.arrivals;
             arrivals.resize(arrivals.len().max(index + 1), None);
@@ -324,15 +296,19 @@ impl Conference {
     }
 
     /// The sender learns which packets have arrived, and when.
-    fn on_feedback(&mut self, now: Instant, feedback: &Feedback) {
+    fn on_feedback(&mut self, now: Instant, feedback: &Feedback, sent: &[Option<Sent>]) {
         if feedback.wants_key {
             self.sender.encoder.request_key();
         }
         let mut reports = Vec::with_capacity(feedback.arrivals.len());
         let mut rtt = Duration::ZERO;
         let mut retransmissions = Vec::new();
-        for (number, arrived) in (feedback.base..).zip(&feedback.arrivals) {
-            let Some(sent) = self.sender.packets.get(number) else { continue };
+        for (arrived, sent) in feedback.arrivals.iter().zip(sent) {
+            let Some(sent) = sent else {
+                // It was dropped long ago.
+                reports.push(Report { sent: now, arrived: None, size: 0 });
+                continue;
+            };
             reports.push(Report { sent: sent.at, arrived: *arrived, size: sent.size });
             match (arrived, sent.contents) {
                 // The round trip without the time for which the report waited.
@@ -349,21 +325,29 @@ impl Conference {
         self.sender.control.on_reports(now, &reports, rtt);
     }
 
+    /// The network drops a packet.
+    pub(crate) fn dropped(&mut self, flow: FlowId, number: u64) {
+        if flow == self.flows[1] { self.in_transit.drop_report(number) } else { self.in_transit.drop_packet(number) }
+    }
+
     /// Times kept for the end of the run.
     pub(crate) fn kept(&self) -> usize {
-        self.sender.captured.capacity() + self.sender.audio.capacity() + 4 * self.sender.packets.capacity()
+        self.sender.captured.capacity() + self.sender.audio.capacity() + 8 * self.in_transit.len()
     }
 
     /// The results at `end`.
     pub(crate) fn finish(self, end: Instant) -> Finished {
-        let Sender { captured, audio: sent, .. } = self.sender;
+        let Sender { captured, audio: sent, latest_key, .. } = self.sender;
         let Receiver { display, audio, .. } = self.receiver;
-        let lost = [display.skipped(), audio.next().saturating_sub(audio.packets())];
-        let sent_until = self.stop.map_or(end, |stop| stop.min(end));
-        let (frames, freezes, frozen_at) = display.finish(end, sent_until, captured.into_iter());
-        let next = audio.next() as usize;
-        let count = sent.len().saturating_sub(next) as u64;
-        let audio = audio.finish(end, sent.into_iter().skip(next), count);
+        let ends = [end, self.stop.map_or(end, |stop| stop.min(end))];
+        let ((frames, frames_lost), freezes, frozen_at) =
+            display.finish(ends, &captured, latest_key, |frame| self.in_transit.has_dropped_frame(frame));
+        let next = audio.next();
+        let outstanding = (next..).zip(sent.into_iter().skip(next as usize));
+        let outstanding = outstanding.map(|(number, sent)| (sent, self.in_transit.has_dropped_audio(number))).collect();
+        let skipped = next.saturating_sub(audio.packets());
+        let (audio, audio_lost) = receiver::finish(audio, end, outstanding);
+        let lost = [frames_lost, skipped + audio_lost];
         Finished { frames, freezes, frozen_at, audio, lost }
     }
 }

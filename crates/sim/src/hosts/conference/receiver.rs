@@ -147,6 +147,11 @@ impl Display {
         self.gaps.push_back(gap);
     }
 
+    /// The number of the frame to show next.
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
     /// Frames that were skipped.
     pub(super) fn skipped(&self) -> u64 {
         self.stream.next().saturating_sub(self.shown)
@@ -157,14 +162,16 @@ impl Display {
         self.waits_since.is_some_and(|since| now.since(since) >= RETRANSMITTED)
     }
 
-    /// The delays of shown frames by `end`, the freezes, and their starts. `captured` are the times of all frames; the
-    /// sender has sent up to `sent_until`.
+    /// The delays of shown frames by `end` and the frames that were lost, the freezes, and their starts. `captured` are
+    /// the times of all frames, of which `is_dropped` lack a part; `latest_key` is the latest key frame. The sender has
+    /// sent up to `sent_until`.
     pub(super) fn finish(
         mut self,
-        end: Instant,
-        sent_until: Instant,
-        captured: impl Iterator<Item = Instant>,
-    ) -> (Reception, Vec<Duration>, Vec<Instant>) {
+        [end, sent_until]: [Instant; 2],
+        captured: &[Instant],
+        latest_key: u64,
+        is_dropped: impl Fn(u64) -> bool,
+    ) -> ((Reception, u64), Vec<Duration>, Vec<Instant>) {
         // A picture that stands still at the end is a freeze, too.
         if let Some(latest) = self.latest {
             let gap = sent_until.since(latest);
@@ -174,11 +181,25 @@ impl Display {
                 self.frozen_at.push(latest);
             }
         }
-        let next = self.stream.next() as usize;
-        let outstanding: Vec<Instant> = captured.skip(next).collect();
-        let count = outstanding.len() as u64;
-        (self.stream.finish(end, outstanding.into_iter(), count), self.freezes, self.frozen_at)
+        let mut broken = false;
+        let outstanding = (self.next..).zip(captured.iter().skip(self.next as usize)).map(|(frame, captured)| {
+            // A frame needs those before it, back to a key frame.
+            broken = is_dropped(frame) || (broken && frame != latest_key);
+            (*captured, broken && self.stream.is_overdue(*captured, end))
+        });
+        let outstanding = outstanding.collect();
+        let skipped = self.skipped();
+        let (frames, lost) = finish(self.stream, end, outstanding);
+        ((frames, skipped + lost), self.freezes, self.frozen_at)
     }
+}
+
+/// The reception at `end`, and how many of the `outstanding` are lost. Each of these has the time at which it was sent,
+/// and is either lost or still to come.
+pub(super) fn finish(stream: Stream, end: Instant, outstanding: Vec<(Instant, bool)>) -> (Reception, u64) {
+    let lost = outstanding.iter().filter(|(_, lost)| *lost).count() as u64;
+    let late = outstanding.iter().filter(|(sent, lost)| !lost && stream.is_overdue(*sent, end)).count() as u64;
+    (stream.finish(end, outstanding.into_iter().map(|(sent, _)| sent), late), lost)
 }
 
 #[cfg(test)]
