@@ -36,6 +36,6 @@ mod tree;
 mod words;
 
 pub use accounting::Accounting;
-pub use command::{Command, DEVICE, Expected, IFB, Object, Step, TABLE, Value, table_of};
+pub use command::{ALIAS, Command, DEVICE, Expected, IFB, Object, Step, TABLE, Value, named, table_of};
 pub use configuration::{Configuration, Direction, Flood, MAJOR, Request};
 pub use nearest::nearest;

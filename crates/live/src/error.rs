@@ -236,6 +236,14 @@ pub enum Error {
         /// Its handle.
         handle: String,
     },
+    /// The name of an intermediate device is that of another device.
+    #[error("{ifb} exists, and is none of lastmile for {device}")]
+    IfbTaken {
+        /// The device that would use it.
+        device: String,
+        /// Its name.
+        ifb: String,
+    },
     /// A system call failed.
     #[error("{what}: {source}")]
     System {
@@ -314,6 +322,7 @@ impl Error {
                 Some(format!("`ip netns list` shows those that there are, `ip netns add {name}` makes one"))
             }
             Self::Tool { command, message } => lacking(command, message),
+            Self::IfbTaken { .. } => Some("--ifb NAME, at each call, names another".to_owned()),
             Self::Taken { device, .. } => Some(format!("`tc qdisc del dev {device} root` takes it away")),
             Self::Command { command, .. } if command == "tc" || command == "ip" => {
                 Some("tc and ip are those of iproute2".to_owned())

@@ -16,7 +16,7 @@ mod tools;
 mod verify;
 
 use lastmile_kernel::stab::Device;
-use lastmile_kernel::{Configuration, MAJOR, Step, ingress, table_of};
+use lastmile_kernel::{ALIAS, Configuration, MAJOR, Step, ingress, named, table_of};
 
 use crate::error::Error;
 use crate::netns::Namespace;
@@ -100,9 +100,9 @@ pub fn apply(configuration: &Configuration, target: &Target) -> Result<Lacking, 
         }
         _ => {}
     }
-    if configuration.has_ifb && read::link_alias(&target.ifb).is_some_and(|alias| alias != ingress::ALIAS) {
-        let message = "a device of this name exists, and is none of lastmile".to_owned();
-        return Err(Error::Tool { command: format!("ip link add dev {} type ifb", target.ifb), message });
+    let Target { device, ifb } = target;
+    if configuration.has_ifb && read::link_alias(ifb).is_some_and(|alias| alias != own_alias(target)) {
+        return Err(Error::IfbTaken { device: device.clone(), ifb: ifb.clone() });
     }
     remove(target)?;
     let mut lacking = Lacking::default();
@@ -176,7 +176,7 @@ pub fn remove(target: &Target) -> Result<bool, Error> {
             run(&words(&format!("tc qdisc del dev {device} ingress")))?;
         }
     }
-    if read::link_alias(ifb).as_deref() == Some(ingress::ALIAS) {
+    if read::link_alias(ifb).is_some_and(|alias| alias == own_alias(target)) {
         run(&words(&format!("ip link del dev {ifb}")))?;
         found = true;
     }
@@ -185,6 +185,11 @@ pub fn remove(target: &Target) -> Result<bool, Error> {
         found |= run(&words(&format!("nft delete table {family} {}", table_of(device)))).is_ok();
     }
     Ok(found)
+}
+
+/// The alias of the intermediate device of a set-up.
+fn own_alias(Target { device, ifb }: &Target) -> String {
+    named(ALIAS, device, ifb)
 }
 
 #[cfg(test)]
