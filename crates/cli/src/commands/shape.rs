@@ -2,6 +2,7 @@
 
 mod metrics;
 mod operator;
+mod pause;
 mod replacement;
 mod shared;
 mod start;
@@ -161,12 +162,14 @@ fn supervised(start: &Start, printer: &mut Printer) -> Result {
     let stop = Stop::on(&[SIGINT, SIGTERM])?;
     let hang_up = Stop::on(&[SIGHUP])?;
     sandbox::give_up_as_supervisor()?;
-    let status = supervise(&mut command, &stop, &hang_up, &mut |event| match event {
+    let mut tell = |event| match event {
         Event::Hung => printer.talk("nothing is heard of the shaper, and it is killed"),
         Event::Ended(status, pause) => {
             printer.talk(&format!("the shaper ended ({status}); another starts in {} ms", pause.as_millis()));
         }
-    })?;
+    };
+    let mut wait = |time| pause::answer(&start.control, &stop, time);
+    let status = supervise(&mut command, &stop, &hang_up, &mut tell, &mut wait)?;
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(Exit::CouldNotRun, Exit::Command))
 }
 
