@@ -182,12 +182,13 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
     let hang_up = Stop::on(&[SIGHUP])?;
     let mut reflectors = Reflectors::open(None, &start.line.reflector)?;
     let mut listener = Listener::bind(&start.control)?;
+    // What may fail is open before a bridge is made.
+    let metrics = start.metrics.map(Server::bind).transpose()?;
+    let dashboard = start.dashboard.web.open(start.dashboard.web_control)?;
     let world = World::build(&start.world(&policy))?;
     // Hops: up is the first.
     let steering = Steering::new(world.handle().deref().clone(), [1, 0], reflectors.len());
     steering.begin(policy.autorate(), || Ok(()))?;
-    let metrics = start.metrics.map(Server::bind).transpose()?;
-    let dashboard = start.dashboard.web.open(start.dashboard.web_control)?;
     let pulse = Pulse {
         handle: world.handle(),
         manager: Manager::of_this_program(),
