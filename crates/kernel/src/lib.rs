@@ -18,6 +18,7 @@
 //! | `words` | conditions in words, for comments |
 //! | `discipline` | the words of a queueing discipline, and the values to read back |
 //! | [`ingress`] | received packets: a policer, or an intermediate device |
+//! | [`lacking`] | what to use in place of a discipline that the kernel lacks |
 //! | [`script`] | a configuration as a shell script |
 
 pub mod accounting;
@@ -26,6 +27,7 @@ pub mod command;
 mod configuration;
 mod discipline;
 pub mod ingress;
+pub mod lacking;
 mod leaf;
 mod nearest;
 mod nft;

@@ -10,6 +10,7 @@ use sha2::{Digest as _, Sha256};
 use crate::command::{ALIAS, Command, DEVICE, IFB, Step, TABLE, table_of};
 use crate::configuration::{Configuration, MAJOR};
 use crate::ingress::PREFERENCE;
+use crate::lacking;
 
 /// Ends the text that a command reads.
 const END: &str = "END";
@@ -284,6 +285,23 @@ impl Script {
     }
 
     /// The text that a command reads: a here-document, in which the shell replaces the names of devices.
+    fn run(&mut self, command: &Command) {
+        let words = written(command);
+        match lacking::discipline_of(&words).filter(|_| words.starts_with("tc qdisc add ")) {
+            None => {
+                self.line(&words);
+                self.input(command);
+            }
+            Some(kind) => {
+                self.line(&format!("{words} || {{"));
+                let hint = shell::word(&format!("if {}", lacking::by_kernel(kind)));
+                self.line(&format!("    printf '%s\\n' {hint} >&2"));
+                self.line("    exit 1");
+                self.line("}");
+            }
+        }
+    }
+
     fn input(&mut self, command: &Command) {
         if let Some(text) = command.as_input() {
             self.text.push_str(text);

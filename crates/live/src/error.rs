@@ -2,6 +2,8 @@
 
 use std::io;
 
+use lastmile_kernel::lacking;
+use lastmile_kernel::stab::Device as Counted;
 use lastmile_queueing::autorate;
 use lastmile_queueing::spec::BuildError;
 
@@ -346,21 +348,12 @@ const DISCIPLINES: [&str; 4] = ["cake", "hfsc", "htb", "prio"];
 
 /// What a kernel or a tc(8) lacks that does not know a queueing discipline, and what to use in its place.
 fn lacking(command: &str, message: &str) -> Option<String> {
-    let kind = DISCIPLINES.into_iter().find(|kind| command.split(' ').any(|word| word == *kind))?;
-    let lacks = if message.contains("qdisc kind is unknown") {
-        format!("this kernel has no {kind}: CONFIG_NET_SCH_{}, or `modprobe sch_{kind}`", kind.to_uppercase())
-    } else if message.contains("Unknown qdisc") {
-        format!("this tc knows no {kind}: a later iproute2 does")
+    let kind = lacking::discipline_of(command)?;
+    if message.contains("qdisc kind is unknown") {
+        Some(lacking::by_kernel(kind))
     } else {
-        return None;
-    };
-    let instead = match kind {
-        "cake" => {
-            "; or the policy fq-codel-sqm, which needs HTB and FQ-CoDel, or `lastmile shape`, which needs neither"
-        }
-        _ => "; or `lastmile shape`, which needs none of the kernel's shapers",
-    };
-    Some(lacks + instead)
+        message.contains("Unknown qdisc").then(|| lacking::by_tc(kind))
+    }
 }
 
 /// The way to end the process that has an interface.
