@@ -87,16 +87,9 @@ esac
 /// Stops on a device whose frames the size table does not count, before anything is changed: 14 bytes a packet of the
 /// line's rate would be wrong, silently. By ip(8) and not by /sys, which may be that of another namespace.
 fn frames(device: Device) -> String {
-    let counted = match device {
-        Device::Ethernet => "an Ethernet header",
-        Device::TaggedEthernet => "an Ethernet header with a tag",
-        Device::Ip => "no header in front of the IP packet",
-    };
+    let (counted, instead) = (device.frames(), device.instead());
     let ethernet = "*link/ether*|*link/loopback*";
-    let (right, wrong, instead) = match device {
-        Device::Ethernet | Device::TaggedEthernet => (ethernet, "*", "ip"),
-        Device::Ip => ("*", ethernet, "ethernet"),
-    };
+    let (right, wrong) = if device == Device::Ip { ("*", ethernet) } else { (ethernet, "*") };
     // The first pattern that matches decides.
     let stop = format!(
         "{wrong})\n    printf '%s\\n' \"$DEV: this script is for a device whose frames have {counted}; \\\n\
@@ -267,8 +260,7 @@ impl Script {
                 }
                 Step::Run { about, command } => {
                     self.about(about);
-                    self.line(&written(command));
-                    self.input(command);
+                    self.run(command);
                 }
                 Step::Choice { about, first, then, lacking, otherwise } => {
                     self.about(about);
@@ -285,6 +277,14 @@ impl Script {
     }
 
     /// The text that a command reads: a here-document, in which the shell replaces the names of devices.
+    fn input(&mut self, command: &Command) {
+        if let Some(text) = command.as_input() {
+            self.text.push_str(text);
+            self.text.push_str(END);
+            self.text.push('\n');
+        }
+    }
+
     fn run(&mut self, command: &Command) {
         let words = written(command);
         match lacking::discipline_of(&words).filter(|_| words.starts_with("tc qdisc add ")) {
@@ -299,14 +299,6 @@ impl Script {
                 self.line("    exit 1");
                 self.line("}");
             }
-        }
-    }
-
-    fn input(&mut self, command: &Command) {
-        if let Some(text) = command.as_input() {
-            self.text.push_str(text);
-            self.text.push_str(END);
-            self.text.push('\n');
         }
     }
 
@@ -352,6 +344,20 @@ mod tests {
             "ip link set dev \"$IFB\" alias 'a b'"
         );
         assert_eq!(written(&Command::new("alias").word(ALIAS)), "alias \"lastmile tc $DEV\"");
+    }
+
+    #[test]
+    fn a_discipline_that_a_kernel_may_lack_has_a_hint() {
+        let mut script = Script { text: String::new(), depth: 0 };
+        script.run(&Command::new("tc qdisc add dev $DEV root handle 1a57: cake bandwidth 1mbit"));
+        script.run(&Command::new("tc class add dev $DEV parent 1a57: classid 1a57:1 htb rate 1mbit"));
+        let hint = "if this kernel has no cake: CONFIG_NET_SCH_CAKE, or `modprobe sch_cake`; or the policy fq-codel-sqm, \
+                    which needs HTB and FQ-CoDel, or `lastmile shape`, which needs neither";
+        let cake = format!(
+            "tc qdisc add dev \"$DEV\" root handle 1a57: cake bandwidth 1mbit || {{\n    printf '%s\\n' '{hint}' >&2\n    \
+             exit 1\n}}\n"
+        );
+        assert_eq!(script.text, cake + "tc class add dev \"$DEV\" parent 1a57: classid 1a57:1 htb rate 1mbit\n");
     }
 
     #[test]

@@ -238,6 +238,14 @@ pub enum Error {
         /// Its handle.
         handle: String,
     },
+    /// The size table of a set-up counts other frames than those of the device.
+    #[error("{device}: this set-up is for a device whose frames have {}", counted.frames())]
+    OtherFrames {
+        /// The device.
+        device: String,
+        /// The kind of device that is counted for.
+        counted: Counted,
+    },
     /// The name of an intermediate device is that of another device.
     #[error("{ifb} exists, and is none of lastmile for {device}")]
     IfbTaken {
@@ -324,6 +332,7 @@ impl Error {
                 Some(format!("`ip netns list` shows those that there are, `ip netns add {name}` makes one"))
             }
             Self::Tool { command, message } => lacking(command, message),
+            Self::OtherFrames { counted, .. } => Some(format!("--header {}", counted.instead())),
             Self::IfbTaken { .. } => Some("--ifb NAME, at each call, names another".to_owned()),
             Self::Taken { device, .. } => Some(format!("`tc qdisc del dev {device} root` takes it away")),
             Self::Command { command, .. } if command == "tc" || command == "ip" => {
@@ -342,9 +351,6 @@ impl Error {
         }
     }
 }
-
-/// The queueing disciplines that a set-up asks for without a choice, and what has the name of its option.
-const DISCIPLINES: [&str; 4] = ["cake", "hfsc", "htb", "prio"];
 
 /// What a kernel or a tc(8) lacks that does not know a queueing discipline, and what to use in its place.
 fn lacking(command: &str, message: &str) -> Option<String> {

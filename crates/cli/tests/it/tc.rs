@@ -133,7 +133,8 @@ fn devices_with_long_names_have_intermediate_devices_of_their_own() {
     let place = pair.sender();
     let names = ["enp0s31f6.10", "enp0s31f6.11"];
     for (name, peer) in names.into_iter().zip(["p10", "p11"]) {
-        let add = format!("ip link add {name} type veth peer name {peer}; ip link set {name} up; ip link set {peer} up");
+        let add =
+            format!("ip link add {name} type veth peer name {peer}; ip link set {name} up; ip link set {peer} up");
         assert!(shell(place, &add).status.success());
     }
     let tc = |device: &[&str], rest: &[&str]| {
@@ -329,6 +330,15 @@ fn a_script_refuses_a_device_whose_frames_it_does_not_count() {
         assert_eq!(refused.status.code(), Some(1), "{told}");
         assert!(told.starts_with(&format!("{wrong}: this script is for a device whose frames have ")), "{told}");
         assert!(told.ends_with(&format!("lastmile tc ... --header {instead}\n")), "{told}");
+        assert_eq!(shown(place, "tc qdisc show; ip -br link"), before, "{wrong}");
+        // So does --apply.
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+        command.args(["tc", "ack-priority"]).args(LINE).args(["--device", wrong, "--header", header, "--apply"]);
+        let refused = run(place, &mut command);
+        let told = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{told}");
+        assert!(told.starts_with(&format!("error: {wrong}: this set-up is for a device whose frames have ")), "{told}");
+        assert!(told.ends_with(&format!("hint: --header {instead}\n")), "{told}");
         assert_eq!(shown(place, "tc qdisc show; ip -br link"), before, "{wrong}");
         let done = script(right, &[]);
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));

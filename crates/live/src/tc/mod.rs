@@ -73,6 +73,16 @@ pub fn header_of(device: &str) -> Result<Device, Error> {
     }
 }
 
+/// Refuses a device whose frames the size table does not count: 14 bytes a packet would be wrong, silently.
+fn check_frames(configuration: &Configuration, device: &str) -> Result<(), Error> {
+    let Some(counted) = configuration.counts_for else { return Ok(()) };
+    let is_ethernet = matches!(read::link_type(device)?.as_str(), "ether" | "loopback");
+    if is_ethernet == (counted != Device::Ip) {
+        return Ok(());
+    }
+    Err(Error::OtherFrames { device: device.to_owned(), counted })
+}
+
 /// Whether a session of PPPoE goes over this port. Its frames have 8 bytes more in front of the IP packet than a set-up
 /// counts, and no rule sees into them: it belongs on the device of the session.
 #[must_use]
@@ -89,9 +99,10 @@ fn is_port_of(sessions: &str, device: &str) -> bool {
 /// Sets up the configuration in place of what an earlier run made.
 ///
 /// # Errors
-/// A tool is missing or reports an error; the device has a discipline that lastmile did not set. An earlier set-up is
+/// A tool is missing or reports an error; the frames of the device are not those that are counted; the device has a discipline that lastmile did not set. An earlier set-up is
 /// then unchanged, unless a step succeeded in the rehearsal and failed on this device: then nothing is set up.
 pub fn apply(configuration: &Configuration, target: &Target) -> Result<Lacking, Error> {
+    check_frames(configuration, &target.device)?;
     let own = format!("{MAJOR:x}:");
     match read::root(&target.device)? {
         Some((_, handle)) if handle == own => rehearse(configuration, target)?,
