@@ -351,12 +351,10 @@ mod tests {
         let mut script = Script { text: String::new(), depth: 0 };
         script.run(&Command::new("tc qdisc add dev $DEV root handle 1a57: cake bandwidth 1mbit"));
         script.run(&Command::new("tc class add dev $DEV parent 1a57: classid 1a57:1 htb rate 1mbit"));
-        let hint = "if this kernel has no cake: CONFIG_NET_SCH_CAKE, or `modprobe sch_cake`; or the policy fq-codel-sqm, \
-                    which needs HTB and FQ-CoDel, or `lastmile shape`, which needs neither";
-        let cake = format!(
-            "tc qdisc add dev \"$DEV\" root handle 1a57: cake bandwidth 1mbit || {{\n    printf '%s\\n' '{hint}' >&2\n    \
-             exit 1\n}}\n"
-        );
+        let hint = "if this kernel has no cake: CONFIG_NET_SCH_CAKE, or `modprobe sch_cake`; or the policy \
+                    fq-codel-sqm, which needs HTB and FQ-CoDel, or `lastmile shape`, which needs neither";
+        let command = "tc qdisc add dev \"$DEV\" root handle 1a57: cake bandwidth 1mbit";
+        let cake = format!("{command} || {{\n    printf '%s\\n' '{hint}' >&2\n    exit 1\n}}\n");
         assert_eq!(script.text, cake + "tc class add dev \"$DEV\" parent 1a57: classid 1a57:1 htb rate 1mbit\n");
     }
 
