@@ -107,9 +107,6 @@ impl Shared {
             ),
             Refusal::Origin => (&counts.refused_origin, StatusCode::FORBIDDEN, "a page of another site may not ask"),
             Refusal::Token => (&counts.refused_token, StatusCode::UNAUTHORIZED, "a token is needed: /login takes it"),
-            Refusal::Failures => {
-                (&counts.refused_token, StatusCode::TOO_MANY_REQUESTS, "too many wrong tokens: try again in a minute")
-            }
         };
         count(counter);
         problem(code, words)

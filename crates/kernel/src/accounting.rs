@@ -146,11 +146,11 @@ impl Accounting {
         }
     }
 
-    /// The conversions, in words.
+    /// The conversions, in words. CAKE counts blocks of PTM by itself.
     #[must_use]
-    pub fn remarks(&self) -> Vec<String> {
+    pub fn remarks(&self, by_htb: bool) -> Vec<String> {
         let mut remarks = Vec::new();
-        if matches!(self.layer.framing(), Framing::Ptm) {
+        if by_htb && matches!(self.layer.framing(), Framing::Ptm) {
             remarks.push(
                 "PTM: stab does not support 64/65 blocks, so HTB's rates are 64/65 of those on the wire".to_owned(),
             );
@@ -179,6 +179,13 @@ mod tests {
 
     fn of(name: &str, device: Device) -> Accounting {
         Accounting::new(Preset::by_name(name).unwrap().link, device, ByteCount::new(1500))
+    }
+
+    #[test]
+    fn a_remark_on_ptm_is_for_htb_alone() {
+        let ptm = of("ipoe-ptm", Device::Ethernet);
+        assert_eq!(ptm.remarks(false), [""; 0]);
+        assert!(ptm.remarks(true)[0].starts_with("PTM: stab does not support 64/65 blocks"));
     }
 
     /// CAKE's overhead counts from the IP packet; stab's is 14 less on Ethernet, 18 less on a
@@ -260,7 +267,7 @@ mod tests {
         let accounting = Accounting::new(oam, Device::Ethernet, ByteCount::new(1500));
         assert_eq!(accounting.stab_rate(BitRate::from_kbit_per_s(512)).as_bps(), 493_032);
         assert_eq!(accounting.cake_rate(BitRate::from_kbit_per_s(512)).as_bps(), 493_032);
-        assert_eq!(accounting.remarks(), ["OAM cells: the rates are 26/27 of those on the wire"]);
+        assert_eq!(accounting.remarks(true), ["OAM cells: the rates are 26/27 of those on the wire"]);
         assert_eq!(of("aal5", Device::Ip).stab_rate(BitRate::from_bps(83_334).unwrap()).as_bps(), 83_328);
         assert_eq!(of("aal5", Device::Ip).stab_rate(BitRate::from_bps(7).unwrap()).as_bps(), 8);
     }

@@ -12,6 +12,21 @@ pub const IFB: &str = "$IFB";
 /// Placeholder for the name of the table of nft that belongs to the device.
 pub const TABLE: &str = "$TABLE";
 
+/// Placeholder for the alias that identifies the intermediate device that belongs to the device.
+pub const ALIAS: &str = "lastmile tc $DEV";
+
+/// A word for these devices: placeholders are replaced.
+#[must_use]
+pub fn named(word: &str, device: &str, ifb: &str) -> String {
+    match word {
+        DEVICE => device.to_owned(),
+        IFB => ifb.to_owned(),
+        TABLE => table_of(device),
+        ALIAS => ALIAS.replace(DEVICE, device),
+        _ => word.to_owned(),
+    }
+}
+
 /// The table of nft that belongs to a device. nft takes letters, digits, dots and hyphens.
 #[must_use]
 pub fn table_of(device: &str) -> String {
@@ -79,7 +94,7 @@ impl Command {
         self
     }
 
-    /// The words, with the placeholders [`DEVICE`], [`IFB`] and [`TABLE`].
+    /// The words, with the placeholders [`DEVICE`], [`IFB`], [`TABLE`] and [`ALIAS`].
     #[must_use]
     pub fn as_words(&self) -> &[String] {
         &self.words
@@ -94,13 +109,7 @@ impl Command {
     /// Program and arguments for these devices.
     #[must_use]
     pub fn on(&self, device: &str, ifb: &str) -> Vec<String> {
-        let name = |word: &String| match word.as_str() {
-            DEVICE => device.to_owned(),
-            IFB => ifb.to_owned(),
-            TABLE => table_of(device),
-            _ => word.clone(),
-        };
-        self.words.iter().map(name).collect()
+        self.words.iter().map(|word| named(word, device, ifb)).collect()
     }
 
     /// The text on its standard input for these devices.
@@ -300,6 +309,7 @@ mod tests {
         let command = Command::new("tc filter add dev $DEV action mirred egress redirect dev $IFB").word("a b");
         assert_eq!(command.on("eth0", "ifb0")[4], "eth0");
         assert_eq!(command.on("eth0", "ifb0")[10..], ["ifb0".to_owned(), "a b".to_owned()]);
+        assert_eq!(Command::new("alias").word(ALIAS).on("eth0", "ifb0")[1], "lastmile tc eth0");
     }
 
     #[test]

@@ -120,8 +120,9 @@ impl Configuration {
         ));
         about.extend(request.notes.iter().cloned());
         let shaped = up.as_ref().or(down.as_ref());
-        about.extend(shaped.iter().flat_map(|shaped| Accounting::new(shaped.layer, *header, *largest).remarks()));
-        if shaped.is_some_and(|shaped| !matches!(shaped.queue, Spec::Cake(_))) {
+        let by_htb = [up, down].into_iter().flatten().any(|shaped| !matches!(shaped.queue, Spec::Cake(_)));
+        about.extend(shaped.iter().flat_map(|shaped| Accounting::new(shaped.layer, *header, *largest).remarks(by_htb)));
+        if by_htb {
             about.push(CONVERSIONS.to_owned());
         }
         let mut making =

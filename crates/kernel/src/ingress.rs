@@ -9,12 +9,10 @@ use lastmile_queueing::spec::Over;
 use lastmile_units::{BitRate, WireBytes};
 
 use crate::accounting::Accounting;
-use crate::command::{Command, DEVICE, Expected, IFB, Object, Step, Value};
+use crate::command::{ALIAS, Command, DEVICE, Expected, IFB, Object, Step, Value};
 
 /// The preference of the filter, which identifies it.
 pub const PREFERENCE: u32 = 6743;
-/// The alias that identifies an IFB of this program.
-pub const ALIAS: &str = "lastmile tc";
 const HANDLE: &str = "ffff:";
 
 /// The ingress discipline of the device.

@@ -18,6 +18,7 @@
 //! | `words` | conditions in words, for comments |
 //! | `discipline` | the words of a queueing discipline, and the values to read back |
 //! | [`ingress`] | received packets: a policer, or an intermediate device |
+//! | [`lacking`] | what to use in place of a discipline that the kernel lacks |
 //! | [`script`] | a configuration as a shell script |
 
 pub mod accounting;
@@ -26,6 +27,7 @@ pub mod command;
 mod configuration;
 mod discipline;
 pub mod ingress;
+pub mod lacking;
 mod leaf;
 mod nearest;
 mod nft;
@@ -36,6 +38,6 @@ mod tree;
 mod words;
 
 pub use accounting::Accounting;
-pub use command::{Command, DEVICE, Expected, IFB, Object, Step, TABLE, Value, table_of};
+pub use command::{ALIAS, Command, DEVICE, Expected, IFB, Object, Step, TABLE, Value, named, table_of};
 pub use configuration::{Configuration, Direction, Flood, MAJOR, Request};
 pub use nearest::nearest;

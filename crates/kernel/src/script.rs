@@ -5,10 +5,12 @@
 
 use crate::stab::Device;
 use lastmile_text::shell;
+use sha2::{Digest as _, Sha256};
 
-use crate::command::{Command, DEVICE, IFB, Step, TABLE, table_of};
+use crate::command::{ALIAS, Command, DEVICE, IFB, Step, TABLE, table_of};
 use crate::configuration::{Configuration, MAJOR};
-use crate::ingress::{ALIAS, PREFERENCE};
+use crate::ingress::PREFERENCE;
+use crate::lacking;
 
 /// Ends the text that a command reads.
 const END: &str = "END";
@@ -24,15 +26,19 @@ pub struct Devices<'a> {
     pub ifb: Option<&'a str>,
 }
 
-/// The name of the intermediate device for `device`, within the limit of names.
+/// The name of the intermediate device for `device`, of at most 15 characters: the first digits of its SHA-256 stand
+/// for a name that is too long, so that names with a common beginning stay distinct.
 #[must_use]
 pub fn ifb_of(device: &str) -> String {
-    let mut name = format!("ifb-{device}");
-    while name.len() > 15 {
-        name.pop();
+    if device.len() <= LONGEST_IN_IFB {
+        return format!("ifb-{device}");
     }
-    name
+    let digits: String = Sha256::digest(device).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("ifb-{}", &digits[..LONGEST_IN_IFB])
 }
+
+/// The characters of a name of 15 that remain after `ifb-`.
+const LONGEST_IN_IFB: usize = 11;
 
 /// Writes the script.
 #[must_use]
@@ -47,6 +53,9 @@ pub fn write(configuration: &Configuration, devices: Devices<'_>) -> String {
         script.text.push_str(&frames(device));
     }
     script.text.push_str(PPPOE);
+    if configuration.has_ifb {
+        script.text.push_str(OTHERS_IFB);
+    }
     script.text.push_str(START);
     script.steps(&configuration.steps);
     script.text.push_str("\ntrap - EXIT\n");
@@ -78,16 +87,9 @@ esac
 /// Stops on a device whose frames the size table does not count, before anything is changed: 14 bytes a packet of the
 /// line's rate would be wrong, silently. By ip(8) and not by /sys, which may be that of another namespace.
 fn frames(device: Device) -> String {
-    let counted = match device {
-        Device::Ethernet => "an Ethernet header",
-        Device::TaggedEthernet => "an Ethernet header with a tag",
-        Device::Ip => "no header in front of the IP packet",
-    };
+    let (counted, instead) = (device.frames(), device.instead());
     let ethernet = "*link/ether*|*link/loopback*";
-    let (right, wrong, instead) = match device {
-        Device::Ethernet | Device::TaggedEthernet => (ethernet, "*", "ip"),
-        Device::Ip => ("*", ethernet, "ethernet"),
-    };
+    let (right, wrong) = if device == Device::Ip { ("*", ethernet) } else { (ethernet, "*") };
     // The first pattern that matches decides.
     let stop = format!(
         "{wrong})\n    printf '%s\\n' \"$DEV: this script is for a device whose frames have {counted}; \\\n\
@@ -106,6 +108,16 @@ const PPPOE: &str = "
 # Frames of PPPoE have 8 bytes more in front of the IP packet than are counted here, and no rule sees into them.
 if grep -qs \" $DEV\\$\" /proc/net/pppoe; then
     printf '%s\\n' \"$DEV carries PPPoE: this belongs on the ppp device above it, such as DEV=ppp0\" >&2
+fi
+";
+
+/// An earlier set-up stays where this one cannot be made.
+const OTHERS_IFB: &str = "
+# Another device may use it.
+if try ip link show dev \"$IFB\" >/dev/null && ! has_own_ifb; then
+    printf '%s\\n' \"$IFB exists, and is none of lastmile for $DEV; \\
+print this anew with: lastmile tc ... --ifb NAME\" >&2
+    exit 1
 fi
 ";
 
@@ -194,7 +206,14 @@ impl Script {
         match (devices.ifb, devices.device) {
             (Some(ifb), _) => self.line(&format!("IFB={}", shell::word(ifb))),
             (None, Some(device)) => self.line(&format!("IFB={}", shell::word(&ifb_of(device)))),
-            (None, None) => self.line("IFB=${IFB:-$(printf %.15s \"ifb-$DEV\")}"),
+            (None, None) => {
+                self.line("# A name has at most 15 characters: a hash stands for a longer one.");
+                self.line(&format!(
+                    "[ \"${{#DEV}}\" -le {LONGEST_IN_IFB} ] || \
+                     : \"${{IFB:=ifb-$(printf %.{LONGEST_IN_IFB}s \"$(printf %s \"$DEV\" | sha256sum)\")}}\""
+                ));
+                self.line(": \"${IFB:=ifb-$DEV}\"");
+            }
         }
         self.line("# The table of nft that gives packets their class.");
         match devices.device {
@@ -207,6 +226,11 @@ impl Script {
     /// table.
     fn removal(&mut self) {
         let lines = [
+            "# True if the intermediate device is that of this device.".to_owned(),
+            "has_own_ifb() {".to_owned(),
+            format!("    try ip link show dev \"$IFB\" | grep -qxF \"    alias {ALIAS}\""),
+            "}".to_owned(),
+            String::new(),
             "# Removes only objects of this script, identified by handle, preference, alias and table.".to_owned(),
             "remove() {".to_owned(),
             format!("    try tc qdisc del dev \"$DEV\" root handle {MAJOR:x}: || :"),
@@ -217,9 +241,7 @@ impl Script {
                 .to_owned(),
             "        ;;".to_owned(),
             "    esac".to_owned(),
-            "    case $(try ip link show dev \"$IFB\" || :) in".to_owned(),
-            format!("    *'alias {ALIAS}'*) ip link del dev \"$IFB\" ;;"),
-            "    esac".to_owned(),
+            "    if has_own_ifb; then ip link del dev \"$IFB\"; fi".to_owned(),
             format!("    try nft delete table inet \"{TABLE}\" || :"),
             format!("    try nft delete table netdev \"{TABLE}\" || :"),
             "}".to_owned(),
@@ -238,8 +260,7 @@ impl Script {
                 }
                 Step::Run { about, command } => {
                     self.about(about);
-                    self.line(&written(command));
-                    self.input(command);
+                    self.run(command);
                 }
                 Step::Choice { about, first, then, lacking, otherwise } => {
                     self.about(about);
@@ -261,6 +282,23 @@ impl Script {
             self.text.push_str(text);
             self.text.push_str(END);
             self.text.push('\n');
+        }
+    }
+
+    fn run(&mut self, command: &Command) {
+        let words = written(command);
+        match lacking::discipline_of(&words).filter(|_| words.starts_with("tc qdisc add ")) {
+            None => {
+                self.line(&words);
+                self.input(command);
+            }
+            Some(kind) => {
+                self.line(&format!("{words} || {{"));
+                let hint = shell::word(&format!("if {}", lacking::by_kernel(kind)));
+                self.line(&format!("    printf '%s\\n' {hint} >&2"));
+                self.line("    exit 1");
+                self.line("}");
+            }
         }
     }
 
@@ -288,7 +326,7 @@ impl Script {
 /// A command in the shell's syntax.
 fn written(command: &Command) -> String {
     let word = |word: &String| match word.as_str() {
-        DEVICE | IFB | TABLE => format!("\"{word}\""),
+        DEVICE | IFB | TABLE | ALIAS => format!("\"{word}\""),
         _ => shell::word(word),
     };
     let words = command.as_words().iter().map(word).collect::<Vec<_>>().join(" ");
@@ -305,6 +343,19 @@ mod tests {
             written(&Command::new("ip link set dev $IFB alias").word("a b")),
             "ip link set dev \"$IFB\" alias 'a b'"
         );
+        assert_eq!(written(&Command::new("alias").word(ALIAS)), "alias \"lastmile tc $DEV\"");
+    }
+
+    #[test]
+    fn a_discipline_that_a_kernel_may_lack_has_a_hint() {
+        let mut script = Script { text: String::new(), depth: 0 };
+        script.run(&Command::new("tc qdisc add dev $DEV root handle 1a57: cake bandwidth 1mbit"));
+        script.run(&Command::new("tc class add dev $DEV parent 1a57: classid 1a57:1 htb rate 1mbit"));
+        let hint = "if this kernel has no cake: CONFIG_NET_SCH_CAKE, or `modprobe sch_cake`; or the policy \
+                    fq-codel-sqm, which needs HTB and FQ-CoDel, or `lastmile shape`, which needs neither";
+        let command = "tc qdisc add dev \"$DEV\" root handle 1a57: cake bandwidth 1mbit";
+        let cake = format!("{command} || {{\n    printf '%s\\n' '{hint}' >&2\n    exit 1\n}}\n");
+        assert_eq!(script.text, cake + "tc class add dev \"$DEV\" parent 1a57: classid 1a57:1 htb rate 1mbit\n");
     }
 
     #[test]
@@ -371,9 +422,12 @@ mod tests {
         assert!(ip.contains("--header ethernet\" >&2\n    exit 1\n    ;;\n*) ;;\nesac\n"), "{ip}");
     }
 
+    /// `printf %s enp0s31f6.10 | sha256sum` begins with 2a869f29b75, and that of enp0s31f6.11 with 6387fdb6cc6.
     #[test]
-    fn names_of_devices_are_no_longer_than_they_may_be() {
+    fn names_of_devices_are_no_longer_than_they_may_be_and_stay_distinct() {
         assert_eq!(ifb_of("eth0"), "ifb-eth0");
-        assert_eq!(ifb_of("enp0s31f6.1234"), "ifb-enp0s31f6.1");
+        assert_eq!(ifb_of("enp0s31f6.7"), "ifb-enp0s31f6.7");
+        assert_eq!(ifb_of("enp0s31f6.10"), "ifb-2a869f29b75");
+        assert_eq!(ifb_of("enp0s31f6.11"), "ifb-6387fdb6cc6");
     }
 }

@@ -49,6 +49,25 @@ impl Device {
         }
     }
 
+    /// The frames in words.
+    #[must_use]
+    pub const fn frames(self) -> &'static str {
+        match self {
+            Self::Ethernet => "an Ethernet header",
+            Self::TaggedEthernet => "an Ethernet header with a tag",
+            Self::Ip => "no header in front of the IP packet",
+        }
+    }
+
+    /// The value of `--header` for a device whose frames are of the other kind.
+    #[must_use]
+    pub const fn instead(self) -> &'static str {
+        match self {
+            Self::Ethernet | Self::TaggedEthernet => "ip",
+            Self::Ip => "ethernet",
+        }
+    }
+
     /// The overhead for `stab` that equals `from_ip` for CAKE: 28 becomes 14 on Ethernet.
     #[must_use]
     pub const fn stab_overhead(self, from_ip: i32) -> i32 {

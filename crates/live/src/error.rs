@@ -2,6 +2,8 @@
 
 use std::io;
 
+use lastmile_kernel::lacking;
+use lastmile_kernel::stab::Device as Counted;
 use lastmile_queueing::autorate;
 use lastmile_queueing::spec::BuildError;
 
@@ -236,6 +238,22 @@ pub enum Error {
         /// Its handle.
         handle: String,
     },
+    /// The size table of a set-up counts other frames than those of the device.
+    #[error("{device}: this set-up is for a device whose frames have {}", counted.frames())]
+    OtherFrames {
+        /// The device.
+        device: String,
+        /// The kind of device that is counted for.
+        counted: Counted,
+    },
+    /// The name of an intermediate device is that of another device.
+    #[error("{ifb} exists, and is none of lastmile for {device}")]
+    IfbTaken {
+        /// The device that would use it.
+        device: String,
+        /// Its name.
+        ifb: String,
+    },
     /// A system call failed.
     #[error("{what}: {source}")]
     System {
@@ -314,6 +332,8 @@ impl Error {
                 Some(format!("`ip netns list` shows those that there are, `ip netns add {name}` makes one"))
             }
             Self::Tool { command, message } => lacking(command, message),
+            Self::OtherFrames { counted, .. } => Some(format!("--header {}", counted.instead())),
+            Self::IfbTaken { .. } => Some("--ifb NAME, at each call, names another".to_owned()),
             Self::Taken { device, .. } => Some(format!("`tc qdisc del dev {device} root` takes it away")),
             Self::Command { command, .. } if command == "tc" || command == "ip" => {
                 Some("tc and ip are those of iproute2".to_owned())
@@ -332,26 +352,14 @@ impl Error {
     }
 }
 
-/// The queueing disciplines that a set-up asks for without a choice, and what has the name of its option.
-const DISCIPLINES: [&str; 4] = ["cake", "hfsc", "htb", "prio"];
-
 /// What a kernel or a tc(8) lacks that does not know a queueing discipline, and what to use in its place.
 fn lacking(command: &str, message: &str) -> Option<String> {
-    let kind = DISCIPLINES.into_iter().find(|kind| command.split(' ').any(|word| word == *kind))?;
-    let lacks = if message.contains("qdisc kind is unknown") {
-        format!("this kernel has no {kind}: CONFIG_NET_SCH_{}, or `modprobe sch_{kind}`", kind.to_uppercase())
-    } else if message.contains("Unknown qdisc") {
-        format!("this tc knows no {kind}: a later iproute2 does")
+    let kind = lacking::discipline_of(command)?;
+    if message.contains("qdisc kind is unknown") {
+        Some(lacking::by_kernel(kind))
     } else {
-        return None;
-    };
-    let instead = match kind {
-        "cake" => {
-            "; or the policy fq-codel-sqm, which needs HTB and FQ-CoDel, or `lastmile shape`, which needs neither"
-        }
-        _ => "; or `lastmile shape`, which needs none of the kernel's shapers",
-    };
-    Some(lacks + instead)
+        message.contains("Unknown qdisc").then(|| lacking::by_tc(kind))
+    }
 }
 
 /// The way to end the process that has an interface.

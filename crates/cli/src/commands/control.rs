@@ -33,7 +33,7 @@ impl<S: DeserializeOwned> Answer<S> {
 
 impl<S: Serialize> Answer<S> {
     /// The answer as a line.
-    fn line(&self) -> String {
+    pub(super) fn line(&self) -> String {
         serde_json::to_string(self).unwrap_or_else(|error| format!("{{\"failed\":{{\"error\":\"{error}\"}}}}"))
     }
 }

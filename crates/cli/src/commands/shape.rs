@@ -2,6 +2,7 @@
 
 mod metrics;
 mod operator;
+mod pause;
 mod replacement;
 mod shared;
 mod start;
@@ -161,12 +162,14 @@ fn supervised(start: &Start, printer: &mut Printer) -> Result {
     let stop = Stop::on(&[SIGINT, SIGTERM])?;
     let hang_up = Stop::on(&[SIGHUP])?;
     sandbox::give_up_as_supervisor()?;
-    let status = supervise(&mut command, &stop, &hang_up, &mut |event| match event {
+    let mut tell = |event| match event {
         Event::Hung => printer.talk("nothing is heard of the shaper, and it is killed"),
         Event::Ended(status, pause) => {
             printer.talk(&format!("the shaper ended ({status}); another starts in {} ms", pause.as_millis()));
         }
-    })?;
+    };
+    let mut wait = |time| pause::answer(&start.control, &stop, time);
+    let status = supervise(&mut command, &stop, &hang_up, &mut tell, &mut wait)?;
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(Exit::CouldNotRun, Exit::Command))
 }
 
@@ -179,12 +182,13 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
     let hang_up = Stop::on(&[SIGHUP])?;
     let mut reflectors = Reflectors::open(None, &start.line.reflector)?;
     let mut listener = Listener::bind(&start.control)?;
+    // What may fail is open before a bridge is made.
+    let metrics = start.metrics.map(Server::bind).transpose()?;
+    let dashboard = start.dashboard.web.open(start.dashboard.web_control)?;
     let world = World::build(&start.world(&policy))?;
     // Hops: up is the first.
     let steering = Steering::new(world.handle().deref().clone(), [1, 0], reflectors.len());
     steering.begin(policy.autorate(), || Ok(()))?;
-    let metrics = start.metrics.map(Server::bind).transpose()?;
-    let dashboard = start.dashboard.web.open(start.dashboard.web_control)?;
     let pulse = Pulse {
         handle: world.handle(),
         manager: Manager::of_this_program(),

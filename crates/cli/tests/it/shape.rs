@@ -436,6 +436,42 @@ fn the_capabilities_of_its_unit_are_enough() {
     }
 }
 
+/// 10.9.9.9 is no address of the machine, so the port of metrics cannot be opened.
+#[test]
+#[ignore = "needs root: real packets"]
+fn a_start_that_fails_leaves_no_bridge() {
+    let Some(site) = Site::new() else { return };
+    for option in ["--metrics", "--web"] {
+        let mut command = site.lastmile(&["shape", "mine.toml", "--lan", "west", "--wan", "east", "--make-bridge"]);
+        command.args([option, "10.9.9.9:9100", "--control", "socket"]);
+        let output = site.hosts.middle.run(|| command.output()).unwrap().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && told.contains("10.9.9.9:9100: "), "{told}");
+        let show = || Command::new("ip").args(["link", "show", "dev", "lastmile0"]).output();
+        assert!(!site.hosts.middle.run(show).unwrap().unwrap().status.success(), "{option}");
+    }
+}
+
+/// A shaper whose interface is down cannot start, and the pauses before the next grow.
+#[test]
+#[ignore = "needs root: real packets"]
+fn supervised_it_answers_between_two_starts_and_ends() {
+    let Some(site) = Site::new() else { return };
+    let mut supervisor = site.start(&["--supervise"]);
+    thread::sleep(Duration::from_millis(500));
+    ip(&format!("-n {} link set east down", site.hosts.middle.name()));
+    kill("KILL", site.status()["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).unwrap());
+    supervisor.says("another starts in 3200 ms");
+    let between = "the shaper ended, and another starts soon; the bridge carries packets\n";
+    let told = (String::new(), between.to_owned(), Some(1));
+    until("it answers between two starts", || site.ask(&["status"]) == told);
+    let (_, told, code) = site.ask(&["stop"]);
+    assert_eq!((told.as_str(), code), ("it has ended\n", Some(0)));
+    let (_, _, talk) = supervisor.ended();
+    assert!(!talk.contains("another starts"), "{talk}");
+    assert!(!site.scratch.path.join("socket").exists());
+}
+
 #[test]
 #[ignore = "needs root: real packets"]
 fn supervised_it_is_started_again_until_it_is_told_to_end() {

@@ -125,6 +125,59 @@ fn a_download_alone_is_set_up_beside_a_foreign_root() {
     assert_eq!(shown(place, "tc qdisc show; ip -br link"), before);
 }
 
+/// VLANs of a port whose names have more characters than fit behind `ifb-`, set up by --apply and by a script.
+#[test]
+#[ignore = "needs root: real packets"]
+fn devices_with_long_names_have_intermediate_devices_of_their_own() {
+    let Some(pair) = pair() else { return };
+    let place = pair.sender();
+    let names = ["enp0s31f6.10", "enp0s31f6.11"];
+    for (name, peer) in names.into_iter().zip(["p10", "p11"]) {
+        let add =
+            format!("ip link add {name} type veth peer name {peer}; ip link set {name} up; ip link set {peer} up");
+        assert!(shell(place, &add).status.success());
+    }
+    let tc = |device: &[&str], rest: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+        command.args(["tc", "fq-codel-sqm", "--down", "10 Mbit/s", "--link", "docsis"]).args(device).args(rest);
+        let output = run(place, &mut command);
+        (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let before = shown(place, "ip -br link");
+    let (code, _, error) = tc(&["--device", names[0]], &["--apply"]);
+    assert_eq!(code, Some(0), "{error}");
+    let scratch = Scratch::new();
+    let file = scratch.path.join("setup.sh").display().to_string();
+    let script = |device: &[&str], rest: &[&str], ifb: &str| {
+        std::fs::write(&file, tc(device, rest).1).unwrap();
+        let output = run(place, Command::new("sh").arg(&file).env("DEV", names[1]).env("IFB", ifb));
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let done = script(&[], &[], "");
+    assert_eq!(done.0, Some(0), "{}", done.1);
+    // The script and --apply give one name: each verifies, and removes, what the other has set up.
+    for name in names {
+        let (code, data, error) = tc(&["--device", name], &["--verify", "--each", "0 s"]);
+        assert!(code == Some(0) && data.contains(&format!("lastmile tc {name} ")), "{data}{error}");
+    }
+    // The intermediate device of another is neither taken over nor removed.
+    let ifb = lastmile_kernel::script::ifb_of(names[0]);
+    let both = shown(place, "ip -br link; tc qdisc show");
+    for device in [&[][..], &["--device", names[1]]] {
+        let (code, told) = script(device, if device.is_empty() { &[] } else { &["--ifb", &ifb] }, &ifb);
+        let refused = format!("{ifb} exists, and is none of lastmile for {}; print this anew with: ", names[1]);
+        assert!(code == Some(1) && told.starts_with(&refused) && told.ends_with("--ifb NAME\n"), "{told}");
+    }
+    let (code, _, told) = tc(&["--device", names[1]], &["--ifb", &ifb, "--apply"]);
+    let refused = format!("error: {ifb} exists, and is none of lastmile for {}\nhint: --ifb NAME", names[1]);
+    assert!(code == Some(2) && told.starts_with(&refused), "{told}");
+    assert_eq!(shown(place, "ip -br link; tc qdisc show"), both);
+    assert_eq!(tc(&["--device", names[1]], &["--remove"]).0, Some(0));
+    assert_eq!(tc(&["--device", names[0]], &["--verify", "--each", "0 s"]).0, Some(0));
+    assert_eq!(tc(&["--device", names[0]], &["--remove"]).0, Some(0));
+    assert_eq!(shown(place, "ip -br link"), before);
+}
+
 /// A tc(8) that answers as on a kernel without CAKE stands for such a kernel.
 #[test]
 #[ignore = "needs root: real packets"]
@@ -278,6 +331,15 @@ fn a_script_refuses_a_device_whose_frames_it_does_not_count() {
         assert!(told.starts_with(&format!("{wrong}: this script is for a device whose frames have ")), "{told}");
         assert!(told.ends_with(&format!("lastmile tc ... --header {instead}\n")), "{told}");
         assert_eq!(shown(place, "tc qdisc show; ip -br link"), before, "{wrong}");
+        // So does --apply.
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+        command.args(["tc", "ack-priority"]).args(LINE).args(["--device", wrong, "--header", header, "--apply"]);
+        let refused = run(place, &mut command);
+        let told = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{told}");
+        assert!(told.starts_with(&format!("error: {wrong}: this set-up is for a device whose frames have ")), "{told}");
+        assert!(told.ends_with(&format!("hint: --header {instead}\n")), "{told}");
+        assert_eq!(shown(place, "tc qdisc show; ip -br link"), before, "{wrong}");
         let done = script(right, &[]);
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         let overhead = if right == "tun0" { "overhead 28 " } else { "overhead 14 " };
@@ -299,7 +361,7 @@ fn what_others_have_set_up_stays_and_what_fails_leaves_nothing() {
     // The name of an existing device: the command fails after the upstream is set up.
     let (code, _, error) = tc(place, &shaped, &[], &["--apply", "--ifb", "lo"]);
     assert_eq!(code, Some(2), "{error}");
-    assert!(error.contains("ip link add dev lo type ifb: "), "{error}");
+    assert!(error.contains("lo exists, and is none of lastmile for veth0"), "{error}");
     assert_eq!(shown(place, "tc qdisc show; ip -br link"), before);
 
     let (code, _, error) = tc(place, &shaped, &[], &["--apply"]);

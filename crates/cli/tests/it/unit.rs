@@ -79,6 +79,18 @@ fn a_policy_that_is_not_there_yet_is_no_error_and_a_wrong_one_is() {
     let text = String::from_utf8(absent.stdout).unwrap();
     assert!(text.contains(&format!("shape {}/later.toml --lan a", scratch.path.display())), "{text}");
     assert!(String::from_utf8_lossy(&absent.stderr).starts_with("later.toml does not exist yet"));
+    assert!(unit("later").status.success(), "no name of a built-in policy is close to it");
+    let typo = unit("cak");
+    assert_eq!((typo.status.code(), typo.stdout.len()), (Some(2), 0));
+    let told = String::from_utf8(typo.stderr).unwrap();
+    assert_eq!(told, "error: there is no built-in policy \"cak\"\nhint: did you mean \"cake\" or \"cake-autorate\"?\n");
+    let mut reload = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+    let reload = reload.args(["shape", "reload", "--policy", "cak"]).current_dir(&scratch.path).output().unwrap();
+    let told = String::from_utf8(reload.stderr).unwrap();
+    assert!(
+        told.ends_with("\nhint: did you mean \"cake\" or \"cake-autorate\"?\n") && reload.status.code() == Some(2),
+        "{told}"
+    );
     std::fs::write(scratch.path.join("wrong.toml"), "name = 7").unwrap();
     assert_eq!(unit("wrong.toml").status.code(), Some(2));
     assert_eq!(unit("fifo").status.code(), Some(2), "a ready policy needs a line");

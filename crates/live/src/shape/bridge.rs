@@ -11,11 +11,14 @@ pub(super) struct Bridge {
     /// Its name.
     pub(super) name: String,
     made: bool,
+    /// The interfaces that became its ports here.
+    joined: Vec<String>,
 }
 
 impl Bridge {
-    /// Checks that `lan` and `wan` are two interfaces that are up and ports of one bridge. With `make`, they become
-    /// ports of a new bridge of that name if neither is a port of anything.
+    /// Checks that `lan` and `wan` are two interfaces that are up and ports of one bridge. With `make`, those
+    /// that are ports of nothing become ports of the bridge of that name, which is made unless it exists, and which no
+    /// third interface is a port of.
     pub(super) fn under(
         namespace: Option<&Namespace>,
         lan: &str,
@@ -28,12 +31,16 @@ impl Bridge {
         within(namespace, || here(lan, wan, make))?
     }
 
-    /// Removes it if it was made here, for a program that could not start: the interfaces are as they were.
+    /// Removes what was made here, for a program that could not start: the interfaces are as they were.
     pub(super) fn undo(&self, namespace: Option<&Namespace>) {
-        if self.made {
-            // What went wrong before is said.
-            let _ = within(namespace, || link::remove(&self.name));
-        }
+        // What went wrong before is said.
+        let _ = within(namespace, || {
+            if self.made {
+                let _ = link::remove(&self.name);
+            } else {
+                self.joined.iter().for_each(|port| drop(link::leave(port)));
+            }
+        });
     }
 }
 
@@ -58,13 +65,19 @@ fn here(lan: &str, wan: &str, make: Option<&str>) -> Result<Bridge, Error> {
     }
     if let (Some(bridge), true) = (a.master, a.master == b.master && a.bridge_port && b.bridge_port) {
         let name = link::name_of(bridge).context(|| "asking for the name of the bridge")?;
-        return Ok(Bridge { name, made: false });
+        return Ok(Bridge { name, made: false, joined: vec![] });
     }
     let no_bridge = |remedy: String| Error::NoBridge { lan: lan.to_owned(), wan: wan.to_owned(), remedy };
+    let existing = make.map(link::find).transpose().context(|| "asking for the bridge")?.flatten();
+    let mut free = Vec::new();
     for (name, port) in [(lan, a), (wan, b)] {
-        if let Some(master) = port.master {
-            let master = link::name_of(master).context(|| format!("asking for what {name} is a port of"))?;
-            return Err(no_bridge(format!("{name} is a port of {master}; ip link set {name} nomaster frees it")));
+        match port.master {
+            None => free.push(name),
+            Some(master) if existing.is_some_and(|bridge| bridge.index == master) => {}
+            Some(master) => {
+                let master = link::name_of(master).context(|| format!("asking for what {name} is a port of"))?;
+                return Err(no_bridge(format!("{name} is a port of {master}; ip link set {name} nomaster frees it")));
+            }
         }
     }
     let Some(name) = make else {
@@ -73,17 +86,34 @@ fn here(lan: &str, wan: &str, make: Option<&str>) -> Result<Bridge, Error> {
              ip link set {wan} master lastmile0"
         )));
     };
-    for port in [lan, wan] {
+    if let Some(other) = existing {
+        let mut ports = lookup::ports_of(other.index)?;
+        ports.retain(|port| port != lan && port != wan);
+        let odd = match (other.bridge, ports.is_empty()) {
+            (true, true) => None,
+            (true, false) => Some(format!("has other ports: {}", ports.join(", "))),
+            (false, _) => Some("is no bridge".to_owned()),
+        };
+        if let Some(odd) = odd {
+            return Err(no_bridge(format!(
+                "{name} exists, and {odd}; another name behind --make-bridge, or `ip link del {name}`, which removes it"
+            )));
+        }
+    }
+    for &port in &free {
         let addresses = address::of(port).context(|| format!("asking for the addresses of {port}"))?;
         if !addresses.is_empty() {
             return Err(Error::HasAddresses { name: port.to_owned(), addresses });
         }
     }
-    link::add_bridge(name).context(|| format!("making the bridge {name}"))?;
-    let bridge = Bridge { name: name.to_owned(), made: true };
-    for port in [lan, wan] {
+    if existing.is_none() {
+        link::add_bridge(name).context(|| format!("making the bridge {name}"))?;
+    }
+    let mut bridge = Bridge { name: name.to_owned(), made: existing.is_none(), joined: vec![] };
+    for port in free {
         let joined = link::join(port, name).context(|| format!("making {port} a port of {name}"));
         joined.inspect_err(|_| bridge.undo(None))?;
+        bridge.joined.push(port.to_owned());
     }
     Ok(bridge)
 }

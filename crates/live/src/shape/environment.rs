@@ -31,7 +31,8 @@ pub struct Config {
     pub lan: String,
     /// The interface of the line.
     pub wan: String,
-    /// The name of a bridge to make of both, if they are ports of nothing. It stays.
+    /// The name of the bridge that those of them become ports of that are ports of nothing. It is made unless it
+    /// exists, and stays.
     pub make_bridge: Option<String>,
     /// From the LAN to the line.
     pub up: Direction,
@@ -75,7 +76,7 @@ impl World {
     /// # Errors
     /// A queue that cannot be built, missing rights, an interface that is missing, down or not a
     /// port of the bridge that the other one is a port of, or a kernel that is too old. Then
-    /// nothing is changed: a bridge that was made is removed.
+    /// nothing is changed: a bridge that was made is removed, and an interface that has joined one leaves it.
     pub fn build(config: &Config) -> Result<Self, Error> {
         let hash_key = HashKey::new(random::bytes().context(|| "asking for random bytes")?);
         // The wires of a middlebox lose nothing.

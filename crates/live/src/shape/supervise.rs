@@ -73,7 +73,8 @@ impl Heart {
 
 /// Keeps a child of `command` running until `stop`, or until one ends by itself with success. A
 /// first child that ends without ever having been alive is not started again: what keeps it from
-/// starting is for its user to mend.
+/// starting is for its user to mend. `wait` waits between two children for this time, or until `stop`, and returns
+/// whether it is time to stop.
 ///
 /// # Errors
 /// The program cannot be started.
@@ -82,8 +83,9 @@ pub fn supervise(
     stop: &Stop,
     hang_up: &Stop,
     tell: &mut dyn FnMut(Event),
+    wait: &mut dyn FnMut(Duration) -> Result<bool, Error>,
 ) -> Result<ExitStatus, Error> {
-    let mut supervisor = Supervisor { stop, hang_up, tell, silence: SILENCE, ever_alive: false };
+    let mut supervisor = Supervisor { stop, hang_up, tell, wait, silence: SILENCE, ever_alive: false };
     supervisor.keep_running(command)
 }
 
@@ -91,6 +93,7 @@ struct Supervisor<'a> {
     stop: &'a Stop,
     hang_up: &'a Stop,
     tell: &'a mut dyn FnMut(Event),
+    wait: &'a mut dyn FnMut(Duration) -> Result<bool, Error>,
     silence: Duration,
     /// Whether any child has said so.
     ever_alive: bool,
@@ -109,7 +112,7 @@ impl Supervisor<'_> {
                 pause = FIRST_PAUSE;
             }
             (self.tell)(Event::Ended(status, pause));
-            if self.stop.within(pause)? {
+            if (self.wait)(pause)? {
                 return Ok(status);
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
@@ -222,7 +225,8 @@ mod tests {
             }
         };
         let silence = Duration::from_millis(500);
-        let mut supervisor = Supervisor { stop: &stop, hang_up: &hang_up, tell, silence, ever_alive: false };
+        let wait = &mut |pause| stop.within(pause);
+        let mut supervisor = Supervisor { stop: &stop, hang_up: &hang_up, tell, wait, silence, ever_alive: false };
         let status = supervisor.keep_running(&mut command).unwrap();
         (events.into_inner(), status)
     }
@@ -265,7 +269,9 @@ mod tests {
             events += 1;
             stop.handle().unwrap().stop();
         };
-        let mut supervisor = Supervisor { stop: &stop, hang_up: &hang_up, tell, silence: SILENCE, ever_alive: false };
+        let wait = &mut |pause| stop.within(pause);
+        let mut supervisor =
+            Supervisor { stop: &stop, hang_up: &hang_up, tell, wait, silence: SILENCE, ever_alive: false };
         assert_eq!(supervisor.keep_running(&mut command).unwrap().code(), Some(7));
         assert_eq!(events, 1);
     }

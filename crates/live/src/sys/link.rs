@@ -112,8 +112,17 @@ pub(crate) fn set_tx_queue_len(name: &str, packets: u16) -> io::Result<()> {
 
 /// Makes a device a port of a bridge.
 pub(crate) fn join(port: &str, bridge: &str) -> io::Result<()> {
+    set_master(port, index_of(bridge)?)
+}
+
+/// Makes a device a port of nothing.
+pub(crate) fn leave(port: &str) -> io::Result<()> {
+    set_master(port, 0)
+}
+
+fn set_master(port: &str, master: u32) -> io::Result<()> {
     let mut message = Message::new(libc::RTM_SETLINK, 0, index_of(port)?, 0);
-    message.attribute(libc::IFLA_MASTER, &index_of(bridge)?.to_ne_bytes());
+    message.attribute(libc::IFLA_MASTER, &master.to_ne_bytes());
     message.ask().map(drop)
 }
 

@@ -16,7 +16,7 @@ mod tools;
 mod verify;
 
 use lastmile_kernel::stab::Device;
-use lastmile_kernel::{Configuration, MAJOR, Step, ingress, table_of};
+use lastmile_kernel::{ALIAS, Configuration, MAJOR, Step, ingress, named, table_of};
 
 use crate::error::Error;
 use crate::netns::Namespace;
@@ -73,6 +73,16 @@ pub fn header_of(device: &str) -> Result<Device, Error> {
     }
 }
 
+/// Refuses a device whose frames the size table does not count: 14 bytes a packet would be wrong, silently.
+fn check_frames(configuration: &Configuration, device: &str) -> Result<(), Error> {
+    let Some(counted) = configuration.counts_for else { return Ok(()) };
+    let is_ethernet = matches!(read::link_type(device)?.as_str(), "ether" | "loopback");
+    if is_ethernet == (counted != Device::Ip) {
+        return Ok(());
+    }
+    Err(Error::OtherFrames { device: device.to_owned(), counted })
+}
+
 /// Whether a session of PPPoE goes over this port. Its frames have 8 bytes more in front of the IP packet than a set-up
 /// counts, and no rule sees into them: it belongs on the device of the session.
 #[must_use]
@@ -89,9 +99,11 @@ fn is_port_of(sessions: &str, device: &str) -> bool {
 /// Sets up the configuration in place of what an earlier run made.
 ///
 /// # Errors
-/// A tool is missing or reports an error; the device has a discipline that lastmile did not set. An earlier set-up is
-/// then unchanged, unless a step succeeded in the rehearsal and failed on this device: then nothing is set up.
+/// A tool is missing or reports an error; the frames of the device are not those that are counted; it has a discipline
+/// that lastmile did not set, or its intermediate device is that of another. An earlier set-up is then unchanged, unless
+/// a step succeeded in the rehearsal and failed on this device: then nothing is set up.
 pub fn apply(configuration: &Configuration, target: &Target) -> Result<Lacking, Error> {
+    check_frames(configuration, &target.device)?;
     let own = format!("{MAJOR:x}:");
     match read::root(&target.device)? {
         Some((_, handle)) if handle == own => rehearse(configuration, target)?,
@@ -100,9 +112,9 @@ pub fn apply(configuration: &Configuration, target: &Target) -> Result<Lacking, 
         }
         _ => {}
     }
-    if configuration.has_ifb && read::link_alias(&target.ifb).is_some_and(|alias| alias != ingress::ALIAS) {
-        let message = "a device of this name exists, and is none of lastmile".to_owned();
-        return Err(Error::Tool { command: format!("ip link add dev {} type ifb", target.ifb), message });
+    let Target { device, ifb } = target;
+    if configuration.has_ifb && read::link_alias(ifb).is_some_and(|alias| alias != own_alias(target)) {
+        return Err(Error::IfbTaken { device: device.clone(), ifb: ifb.clone() });
     }
     remove(target)?;
     let mut lacking = Lacking::default();
@@ -176,7 +188,7 @@ pub fn remove(target: &Target) -> Result<bool, Error> {
             run(&words(&format!("tc qdisc del dev {device} ingress")))?;
         }
     }
-    if read::link_alias(ifb).as_deref() == Some(ingress::ALIAS) {
+    if read::link_alias(ifb).is_some_and(|alias| alias == own_alias(target)) {
         run(&words(&format!("ip link del dev {ifb}")))?;
         found = true;
     }
@@ -185,6 +197,11 @@ pub fn remove(target: &Target) -> Result<bool, Error> {
         found |= run(&words(&format!("nft delete table {family} {}", table_of(device)))).is_ok();
     }
     Ok(found)
+}
+
+/// The alias of the intermediate device of a set-up.
+fn own_alias(Target { device, ifb }: &Target) -> String {
+    named(ALIAS, device, ifb)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lastmile_kernel::{Configuration, Expected, IFB, Object, Step};
+use lastmile_kernel::{Configuration, Expected, Object, Step, Value, named};
 
 use super::read::{self, Values};
 use super::tools::Target;
@@ -87,9 +87,9 @@ fn is_of_its_kind(expected: &Expected, found: &BTreeMap<Object, Values>) -> bool
 
 fn compare(expected: &Expected, found: &BTreeMap<Object, Values>, target: &Target) -> Vec<Finding> {
     let there = found.get(&expected.object);
-    let finding = |(key, value): &(&'static str, lastmile_kernel::Value)| {
+    let finding = |(key, value): &(&'static str, Value)| {
         let value = match value {
-            lastmile_kernel::Value::Text(text) if text == IFB => lastmile_kernel::Value::Text(target.ifb.clone()),
+            Value::Text(text) => Value::Text(named(text, &target.device, &target.ifb)),
             other => other.clone(),
         };
         let found = there.and_then(|values| values.get(*key));
@@ -107,7 +107,7 @@ fn compare(expected: &Expected, found: &BTreeMap<Object, Values>, target: &Targe
 
 #[cfg(test)]
 mod tests {
-    use lastmile_kernel::{Command, Value};
+    use lastmile_kernel::Command;
 
     use super::*;
 

@@ -183,6 +183,25 @@ fn a_bridge_is_made_of_two_interfaces_that_can_be_its_ports_or_not_at_all() {
     assert_eq!(links(), before);
     ip(&format!("-n {middle} link set west mtu 1500"));
     assert_eq!(build("west", "east", Some("lm0")).unwrap().bridge(), "lm0");
+    // An interface that was removed and made again is a port of nothing, and becomes one of the bridge.
+    let whole = links();
+    ip(&format!("-n {middle} link set west nomaster"));
+    ip(&format!("-n {middle} link set west mtu 9000"));
+    let before = links();
+    assert!(World::build(&config).is_err() && links() == before, "it has joined, and leaves");
+    ip(&format!("-n {middle} link set west mtu 1500"));
+    assert_eq!(build("west", "east", Some("lm0")).unwrap().bridge(), "lm0");
+    assert_eq!(links(), whole);
+    // A bridge with another port is that of somebody else, and a device of another kind is none.
+    ip(&format!("-n {middle} link set west nomaster"));
+    ip(&format!("-n {middle} link add other master lm0 type veth peer name end"));
+    for (make, odd) in [("lm0", "has other ports: other"), ("end", "is no bridge")] {
+        ip(&format!("-n {middle} link set east nomaster"));
+        let before = links();
+        let hint = build("west", "east", Some(make)).map(|_| ()).unwrap_err().hint().unwrap();
+        assert!(hint.starts_with(&format!("{make} exists, and {odd}; another name behind --make-bridge")), "{hint}");
+        assert!(hint.contains(&format!("`ip link del {make}`")) && links() == before, "{hint}");
+    }
 }
 
 #[test]

@@ -82,7 +82,7 @@ impl Policy {
         read: impl FnOnce(&Path) -> Result<String, String>,
     ) -> Result<Self, Report> {
         if let Some(text) = ready::text(name_or_path) {
-            return Self::parse(&format!("policies/{name_or_path}.toml"), text, line);
+            return Self::parse(name_or_path, text, line);
         }
         let whole = |message: String, hint: Option<String>| {
             let place = Place::WholeFile { name: name_or_path.to_owned() };

@@ -11,6 +11,7 @@ use lastmile_scenario::file::Reading;
 use lastmile_scenario::policy::{Policy, ready};
 use lastmile_units::Duration;
 
+use crate::commands::device;
 use crate::commands::emulate::packet_path;
 use crate::commands::live_view::Display;
 use crate::commands::policy::{OnLine, ShapedTo};
@@ -39,8 +40,10 @@ pub(super) struct Start {
     #[arg(long, value_name = "IF")]
     pub(super) wan: String,
 
-    /// Create a bridge of this name with both interfaces, if they are ports of none; it stays
-    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "lastmile0")]
+    /// Make interfaces that are ports of no bridge ports of the bridge of this name, which is created unless it
+    /// exists; it stays
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "lastmile0",
+        value_parser = device::name)]
     pub(super) make_bridge: Option<String>,
 
     /// Socket for `lastmile shape status`, `reload` and `stop`, for its owner only

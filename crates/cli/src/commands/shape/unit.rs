@@ -10,7 +10,7 @@ use lastmile_scenario::policy::ready;
 use lastmile_text::systemd;
 
 use crate::commands::device;
-use crate::commands::policy::{OnLine, ShapedTo};
+use crate::commands::policy::{OnLine, ShapedTo, meant, unknown};
 use crate::commands::shape::start::with_reflectors;
 use crate::commands::unit::{CONFINED, Program};
 use crate::failure::{Exit, Failure, Result};
@@ -68,6 +68,9 @@ pub(super) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
             let (up, down, link) = (arguments.up, arguments.down, arguments.link.clone());
             let on_line = OnLine { policy: policy.clone(), up, down, link };
             if ready::text(policy).is_none() && !Path::new(policy).exists() {
+                if let Some(hint) = meant(policy) {
+                    return Err(unknown(policy).hint(hint));
+                }
                 printer.talk(&format!(
                     "{policy} does not exist yet: until it does, systemd restarts the service repeatedly"
                 ));
