@@ -189,6 +189,7 @@ fn by_acks(network: &Network, outcome: &Outcome, shape: &Shape, tcp: TcpShape) -
         let beyond = constraint.beyond(covers)?;
         let link = &network.links[index];
         let ack = shape.ack_over(link, tcp.with_equal_timestamps());
+        let constraint = constraint.of_packets(link, ack);
         // Bytes of ACKs pass beyond the rate, and each is for this much data.
         let beyond = match constraint {
             Constraint::Grants(Cycle { brings: PerRequest::Packet, .. }) => beyond,

@@ -36,7 +36,8 @@ pub(crate) fn words<'a>(
     (!policers.is_empty()).then(|| policers.join("; "))
 }
 
-fn counted([data, back]: [u64; 2]) -> String {
+/// Dropped packets of the data and of the receiver of a flow, in words.
+pub(crate) fn counted([data, back]: [u64; 2]) -> String {
     let packets = |count: u64| format!("{} packet{}", format::grouped(count), if count == 1 { "" } else { "s" });
     match (data, back) {
         (data, 0) => packets(data),

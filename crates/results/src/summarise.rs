@@ -231,9 +231,22 @@ impl Run<'_> {
         let is_policed = policing.is_some();
         let policing = policing.map_or_else(String::new, |words| format!("; {words}"));
         let full = if arrived < sent && !is_policed { self.full_link(flow) } else { None };
+        let dropped = if full.is_none() && !is_policed { self.most_drops(index) } else { None };
+        let dropped = dropped.map_or_else(String::new, |words| format!("; {words}"));
         let full = full.map_or_else(String::new, |link| format!("{link}; "));
         let arrived = if arrived == sent { "all".to_owned() } else { format::grouped(arrived) };
-        format!("{full}{source}: {} packets sent, {arrived} arrived{policing}", format::grouped(sent))
+        format!("{full}{source}: {} packets sent, {arrived} arrived{policing}{dropped}", format::grouped(sent))
+    }
+
+    /// The link that dropped the most data packets of a flow, in words.
+    fn most_drops(&self, flow: usize) -> Option<String> {
+        let mut dropped: BTreeMap<usize, u64> = BTreeMap::new();
+        for (loss, count) in of_flow(&self.losses, flow).filter(|(loss, _)| !loss.back) {
+            *dropped.entry(loss.link).or_default() += count;
+        }
+        let (link, count) = dropped.into_iter().reduce(|a, b| if b.1 > a.1 { b } else { a })?;
+        let (name, count) = (&self.network.links[link].hop.name, policing::counted([count, 0]));
+        Some(format!("link {name} drops {count}"))
     }
 
     /// The last time at which the flow offered or delivered data.

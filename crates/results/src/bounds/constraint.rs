@@ -85,9 +85,21 @@ impl Constraint {
         matches!(self, Self::Shaper(Shaper { saves: true, .. }))
     }
 
+    /// This constraint on packets of at least `ip` bytes. A station that asks for single packets sends one before it
+    /// asks for the next.
+    pub(super) fn of_packets(self, link: &Link, ip: ByteCount) -> Self {
+        match (self, &link.hop.line.grants) {
+            (Self::Grants(cycle), Some(grants)) => {
+                Self::Grants(grants.cycle_of(link.hop.line.link_layer.on_wire(ip)).unwrap_or(cycle))
+            }
+            (other, _) => other,
+        }
+    }
+
     /// This constraint on packets that may have several sizes, which fill a grant better than those of one size.
-    pub(super) fn of_any_sizes(&self) -> Self {
+    pub(super) fn of_any_sizes(&self, link: &Link) -> Self {
         match self {
+            Self::Grants(Cycle { brings: PerRequest::Packet, .. }) => self.clone().of_packets(link, ByteCount::ZERO),
             Self::Grants(Cycle { time, brings: PerRequest::Burst(bytes) }) => {
                 Self::Grants(Cycle { time: *time, brings: PerRequest::Bytes(*bytes) })
             }
@@ -113,7 +125,7 @@ impl Constraint {
     /// The packets of `ip` bytes a second that all constraints on each packet of `link` let pass within `span` in the
     /// mean, and the constraint that decides.
     pub(crate) fn least(link: &Link, ip: ByteCount, span: Span) -> Option<(f64, Self)> {
-        let rates = Self::of(link, &Packets::default()).into_iter();
+        let rates = Self::of(link, &Packets::default()).into_iter().map(|constraint| constraint.of_packets(link, ip));
         let rates = rates.map(|constraint| (constraint.packets_per_s_in_the_mean(link, ip, span), constraint));
         rates.min_by(|a, b| a.0.total_cmp(&b.0))
     }
@@ -165,12 +177,14 @@ impl Constraint {
             Self::Wire(_) | Self::Changing { .. } => part.utilisation(index, link).unwrap_or(0.0),
             Self::Shaper(shaper) => a_second(bits) / to_f64(shaper.rate.as_bps()),
             Self::Grants(cycle) => {
-                let requests = match cycle.brings {
-                    PerRequest::Bytes(bytes) => bits / 8.0 / to_f64(bytes.as_u64()),
-                    PerRequest::Packet | PerRequest::Burst(_) => {
-                        let packets = to_f64(part.waits[index].packets);
-                        packets / packets_in(cycle.brings, bits / 8.0 / packets.max(1.0))
+                let packets = to_f64(part.waits[index].packets);
+                let mean = bits / 8.0 / packets.max(1.0);
+                let (requests, cycle) = match (cycle.brings, &link.hop.line.grants) {
+                    (PerRequest::Bytes(bytes), _) => (bits / 8.0 / to_f64(bytes.as_u64()), *cycle),
+                    (PerRequest::Packet, Some(grants)) => {
+                        (packets, grants.cycle_of(WireBytes::new(mean as u64)).unwrap_or(*cycle))
                     }
+                    (brings, _) => (packets / packets_in(brings, mean), *cycle),
                 };
                 a_second(requests) * cycle.time.as_secs_f64()
             }

@@ -110,7 +110,7 @@ impl Demand {
                 Resource::Data(*index)
             };
             let share = shape.mean_bps(link, constraint, (part.from, part.to)).recip();
-            let cost = Cost { resource, share, words: constraint.words(link) };
+            let cost = Cost { resource, share, words: shape.on_full_packets(link, constraint).words(link) };
             // The strictest of all packets on a link.
             match costs.iter_mut().find(|cost| cost.resource == resource) {
                 Some(other) if other.share < share => *other = cost,

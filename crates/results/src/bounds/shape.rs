@@ -110,6 +110,12 @@ impl Shape {
         };
         let packets = directory.map_or_else(Packets::default, |directory| shape.packets(network, directory).into());
         shape.constraints = Constraint::along(network, data_path, &packets);
+        if shape.whole {
+            let least = Self { tcp: shape.tcp.map(TcpShape::with_equal_timestamps), ..shape.clone() };
+            for (index, constraint) in &mut shape.constraints {
+                *constraint = least.on_full_packets(&network.links[*index], constraint);
+            }
+        }
         Some(shape)
     }
 
@@ -164,7 +170,13 @@ impl Shape {
 
     /// Payload, bit/s, that `constraint` of `link` lets pass in full packets of this shape within `span` in the mean.
     pub(super) fn mean_bps(&self, link: &Link, constraint: &Constraint, span: Span) -> f64 {
+        let constraint = self.on_full_packets(link, constraint);
         constraint.packets_per_s_in_the_mean(link, self.data_over(link), span) * self.payload_bits()
+    }
+
+    /// The constraint on full packets of this shape.
+    pub(super) fn on_full_packets(&self, link: &Link, constraint: &Constraint) -> Constraint {
+        constraint.clone().of_packets(link, self.data_over(link))
     }
 
     /// Payload, bit/s, that `constraint` lets pass in packets of the most efficient size that the source may send, with
@@ -175,7 +187,7 @@ impl Shape {
         // A kernel sends shorter segments where its application is late.
         let whole = self.whole && (simulated || self.tcp.is_none());
         let shortest = if whole { self.payload } else { self.payload.saturating_sub(aal5::CELL_PAYLOAD).max(1) };
-        let constraint = if whole { constraint.clone() } else { constraint.of_any_sizes() };
+        let constraint = if whole { constraint.clone() } else { constraint.of_any_sizes(link) };
         let sizes = shortest..=self.payload;
         let of = |payload: u64| {
             let tcp = self.tcp.map(TcpShape::with_equal_timestamps);

@@ -95,6 +95,42 @@ fn grants_of_single_packets_are_the_bound_and_the_share() {
     }
 }
 
+fn blast(keys: &str) -> String {
+    format!("[[traffic]]\nname = \"x\"\nkind = \"blast\"\ndirection = \"up\"\n{keys}")
+}
+
+/// Opportunities each 0.5 ms, and slots of 2 ms at least 3.2 ms after the request. At 20 Mbit/s 64 bytes are sent in
+/// 26 us: the next request leaves at 0.5 ms and is granted at 4 ms. 1500 bytes are sent in 0.6 ms: it leaves at 1 ms
+/// and is granted at 6 ms.
+#[test]
+fn a_station_asks_for_one_packet_after_the_other() {
+    let grants = ", grants = { kind = \"docsis-1.0\", interval = \"2 ms\", request_every = \"500 us\", \
+                  ahead = \"3200 us\", piggyback = false }";
+    for (size, cycle_ms) in [(64_u32, 4_u32), (1_500, 6)] {
+        let run = line("", grants, &blast(&format!("rate = \"3 Mbit/s\"\nsize = \"{size} bytes\"\n")));
+        let flow = &run.flows[0];
+        let [(bound, bound_by), (share, shared_by)] = limits(flow);
+        let by = format!("grants of link up, one packet in {cycle_ms} ms");
+        assert_eq!((bound_by, shared_by), (by.as_str(), by.as_str()));
+        let expected = f64::from(size - 28) * 8e3 / f64::from(cycle_ms);
+        assert!((share - expected).abs() < 1.0, "{flow:?}");
+        assert!(flow.goodput_bps <= bound && flow.goodput_bps > 0.995 * share, "{flow:?}");
+        assert!(flow.limits.explanation.starts_with(&format!("{by} (9")), "{}", flow.limits.explanation);
+    }
+}
+
+/// A wire that is 5 % busy loses a tenth of the packets. All others have arrived, a second after the last one.
+#[test]
+fn a_source_that_waits_for_nothing_names_the_link_that_drops() {
+    let run = line("", ", loss = \"10 %\"", &blast("rate = \"1 Mbit/s\"\nsize = \"1500 bytes\"\nstop = \"19 s\"\n"));
+    let said = run.flows[0].limits.explanation.replace('\u{202f}', "");
+    let numbers: Vec<u64> = said.split(' ').filter_map(|word| word.parse().ok()).collect();
+    let [sent, arrived, dropped] = numbers[..] else { panic!("{said}") };
+    let words = "its source, which waits for nothing: ";
+    assert_eq!(said, format!("{words}{sent} packets sent, {arrived} arrived; link up drops {dropped} packets"));
+    assert!(dropped > 100 && sent == arrived + dropped, "{said}");
+}
+
 /// DOCSIS 2.0 without fragmentation. Slots of 2 ms are 5000 bytes at 20 Mbit/s, so 3 packets of 1500; 80 % of them hold
 /// 2. A request is made with the granted data and answered 4 ms later.
 #[test]
