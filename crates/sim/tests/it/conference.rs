@@ -198,7 +198,7 @@ fn a_delay_of_seconds_loses_nothing() {
     assert!(video_bps(&conference) > 0.27e6, "{}", video_bps(&conference));
 }
 
-/// From 10 s on each packet is dropped: none of them is late. The audio packet of the last instant is in transmission.
+/// From 10 s on each packet is dropped: none of them is late. The audio packet of the last instant is under way.
 #[test]
 fn what_is_dropped_at_the_end_is_lost_and_not_late() {
     let mut dying = with_steps(network(20_000), &[(0, Some(20), 0), (10_000, Some(20), 100)]);

@@ -98,7 +98,7 @@ fn an_upload_in_the_same_queue_makes_responses_late() {
     assert!(late * 10 > game.responses.len() * 9, "{late} of {}", game.responses.len());
 }
 
-/// From 50 s of 60 s on each update is dropped. Those of 50.0 to 59.95 s are 200; that of 60 s is in transmission.
+/// From 50 s on each update is dropped as its transmission begins. Those of 50 to 60 s, one in 50 ms, are 201.
 #[test]
 fn updates_that_are_dropped_at_the_end_are_lost() {
     let mut dying = network(datagrams(40, 0, 100, 0), datagrams(50, 0, 200, 0));
@@ -111,5 +111,5 @@ fn updates_that_are_dropped_at_the_end_are_lost() {
     let steps = Steps::new(vec![step(0, 0), step(50, 100)], None).unwrap();
     dying.links[1].hop.line.trace = Some(Trace::Steps(Arc::new(steps)));
     let (_, game) = play(&dying);
-    assert_eq!((game.updates_sent, game.updates.packets, game.lost), (1_200, 999, [200, 0]));
+    assert_eq!((game.updates_sent, game.updates.packets, game.lost), (1_200, 999, [201, 0]));
 }
