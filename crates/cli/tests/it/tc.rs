@@ -163,8 +163,8 @@ fn devices_with_long_names_have_intermediate_devices_of_their_own() {
     // The intermediate device of another is neither taken over nor removed.
     let ifb = lastmile_kernel::script::ifb_of(names[0]);
     let both = shown(place, "ip -br link; tc qdisc show");
-    for device in [&[][..], &["--device", names[1]]] {
-        let (code, told) = script(device, if device.is_empty() { &[] } else { &["--ifb", &ifb] }, &ifb);
+    for (device, given) in [(&[][..], &[][..]), (&["--device", names[1]], &["--ifb", &ifb])] {
+        let (code, told) = script(device, given, &ifb);
         let refused = format!("{ifb} exists, and is none of lastmile for {}; print this anew with: ", names[1]);
         assert!(code == Some(1) && told.starts_with(&refused) && told.ends_with("--ifb NAME\n"), "{told}");
     }
