@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # The runner that cargo starts for a binary of live tests, $1. Each test is a separate process, because namespaces are
 # named after the process that created them, and several run at once: as many as there are processors where they measure
-# a line, otherwise three times as many. Tests that need a processor for themselves run last, one after the other. Further
-# arguments are parts of the names of the tests to run, or --nocapture, which shows all their output. A test that fails
-# among others runs once more without them, because other processes can delay what it measures. A test that passes only
-# then is reported as `late` at the end.
+# a line, otherwise three times as many. Tests that need a processor for themselves run last, one after the other.
+# Further arguments are parts of the names of the tests to run, or --nocapture, which shows all their output. A test
+# that fails among others runs once more without them, because other processes can delay what it measures. A test that
+# passes only then is reported as `late` at the end.
 set -euo pipefail
 export BINARY=${1:?usage: scripts/test-processes.sh BINARY [--nocapture] [PART-OF-A-NAME...]} SHOW=failures
 shift

@@ -2,8 +2,8 @@
 //!
 //! Published: RFC 9000, sections 17.2 (long headers), 17.3.1 (short header) and 17.4 (spin bit).
 //!
-//! Differs: zeros stand for all that is encrypted, packet numbers included. A connection ID repeats the flow's number, so
-//! an end has one ID.
+//! Differs: zeros stand for all that is encrypted, packet numbers included. A connection ID repeats the flow's number,
+//! so an end has one ID.
 
 use crate::{FlowId, Meta, Protocol};
 

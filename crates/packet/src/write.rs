@@ -2,7 +2,8 @@
 //! checksums.
 //!
 //! A simulated packet has no payload, so its bytes are zeros, and the checksum over the headers is
-//! that of the whole packet. The header of QUIC is payload of UDP, and is written. IPv4 packets carry DF; time to live and hop limit are 64.
+//! that of the whole packet. The header of QUIC is payload of UDP, and is written. IPv4 packets carry DF; time to live
+//! and hop limit are 64.
 
 use crate::checksum::Sum;
 use crate::{

@@ -222,11 +222,12 @@ impl Case<'_> {
     }
 
     /// The mean receive window, by Little's law from goodput and round trip, if it limited nearly all the time and
-    /// tells of another window than that at the end.
+    /// is not that at the end, of which whole segments are used. QUIC raises its window by halves.
     fn moved_window(&self, at_end: u64, trip: &Trip) -> Option<u64> {
         let limited = self.shares.iter().any(|(cause, share)| cause == "receive_window" && share >= NEARLY_ALL);
         let mean = (self.reached.1 / 8.0 * trip.mean_s).round() as u64;
-        let moved = format::to_f64(mean.abs_diff(at_end)) > MOVED * format::to_f64(mean);
+        let unused = format::to_f64(self.shape.payload) + MOVED * format::to_f64(mean);
+        let moved = format::to_f64(mean.abs_diff(at_end)) > unused && !self.shape.tcp.is_some_and(|tcp| tcp.hidden);
         (limited && moved && self.own_round_trip_s("receive_window").is_some()).then_some(mean)
     }
 

@@ -236,19 +236,23 @@ fn flows_of_datagrams_have_rates_and_sizes() {
     assert!(text.contains("spin bit"), "{text}");
 }
 
-/// A download over QUIC fills 8 Mbit/s behind 20 ms each way and a queue of 30 packets: round trips of 40 to 90 ms, which
-/// the spin bit shows as the sender's own samples do.
+/// A download over QUIC fills 8 Mbit/s behind 20 ms each way and a queue of 30 packets: round trips of 40 to 90 ms,
+/// which the spin bit shows as the sender's own samples do.
 #[test]
 fn a_simulated_connection_of_quic_has_its_headers() {
+    const LINE: &str = r#"
+duration = "20 s"
+[access]
+down = { rate = "8 Mbit/s", delay = "20 ms", queue = { kind = "fifo", limit = "30 packets" } }
+up = { rate = "1 Mbit/s", delay = "20 ms" }
+[[traffic]]
+kind = "bulk"
+direction = "down"
+transport = "quic"
+"#;
     let dir = folder("analyse-quic");
     let file = dir.join("line.toml");
-    std::fs::write(
-        &file,
-        "duration = \"20 s\"\n[access]\ndelay = \"20 ms\"\ndown = { rate = \"8 Mbit/s\", queue = { limit = \"30 packets\" \
-         } }\nup = { rate = \"1 Mbit/s\" }\n[[traffic]]\nkind = \"bulk\"\nname = \"q\"\nfrom = \"server\"\nto = \
-         \"client\"\ntransport = \"quic\"\n",
-    )
-    .unwrap();
+    std::fs::write(&file, LINE).unwrap();
     let [file, out] = [file, dir.join("out")].map(|path| path.to_str().unwrap().to_owned());
     let run = document(&["run", &file, "--json", "--out", &out, "--capture", "down"]);
     let analysed = document(&["analyse", &format!("{out}/down.pcapng"), "--json"]);

@@ -100,8 +100,8 @@ fn is_port_of(sessions: &str, device: &str) -> bool {
 ///
 /// # Errors
 /// A tool is missing or reports an error; the frames of the device are not those that are counted; it has a discipline
-/// that lastmile did not set, or its intermediate device is that of another. An earlier set-up is then unchanged, unless
-/// a step succeeded in the rehearsal and failed on this device: then nothing is set up.
+/// that lastmile did not set, or its intermediate device is that of another. An earlier set-up is then unchanged,
+/// unless a step succeeded in the rehearsal and failed on this device: then nothing is set up.
 pub fn apply(configuration: &Configuration, target: &Target) -> Result<Lacking, Error> {
     check_frames(configuration, &target.device)?;
     let own = format!("{MAJOR:x}:");

@@ -137,8 +137,8 @@ pub(crate) const FLOWS: u8 = 4;
 const FLAGS: [TcpFlags; 7] =
     [TcpFlags::SYN, TcpFlags::FIN, TcpFlags::RST, TcpFlags::ECE, TcpFlags::CWR, TcpFlags::PSH, TcpFlags::URG];
 
-/// Steps by weight, each from three numbers. A union of strategies would prepare a random generator for each kind of step
-/// that it does not take, which costs more than the disciplines.
+/// Steps by weight, each from three numbers. A union of strategies would prepare a random generator for each kind of
+/// step that it does not take, which costs more than the disciplines.
 fn step() -> impl Strategy<Value = Step> {
     (0..33_u8, any::<u16>(), any::<bool>()).prop_map(|(kind, number, flag)| {
         let up_to = |most: u16| 1 + number % most;

@@ -97,7 +97,7 @@ fn a_window_that_moves_is_told_by_its_mean() {
     let summary = under_full_both_ways(
         "duration = \"40 s\"\n[access]\ndown = { rate = \"20 Mbit/s\", delay = \"10 ms\" }\n\
          up = { rate = \"2 Mbit/s\", delay = \"10 ms\" }\n[[traffic]]\nkind = \"bulk\"\nname = \"first\"\n\
-         direction = \"down\"\n[[traffic]]\nkind = \"web\"\nusers = 6\ndirection = \"down\"\n",
+         direction = \"down\"\n[[traffic]]\nkind = \"web\"\ncount = 6\ndirection = \"down\"\n",
     );
     let first = summary.flows.iter().find(|flow| &*flow.name == "first").expect("it is there");
     let words = &first.limits.explanation;

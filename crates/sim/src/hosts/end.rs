@@ -1,8 +1,8 @@
 //! One end of a transfer, whatever its transport: a TCP endpoint, or a QUIC endpoint with the contents of the packets
 //! that it has sent.
 //!
-//! A QUIC packet is a UDP datagram in the network: its metadata has a length, the header for captures and, where TCP has
-//! its sequence number, the number of the packet, from which the far end finds the contents. No queue, regulator or
+//! A QUIC packet is a UDP datagram in the network: its metadata has a length, the header for captures and, where TCP
+//! has its sequence number, the number of the packet, from which the far end finds the contents. No queue, regulator or
 //! classifier sees more.
 //! Cost: a comparison for each call; QUIC is boxed, so that an end of TCP stays small.
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lastmile_model::BuildError;
 use lastmile_model::outcome::{FlowOutcome, Outcome};
 use lastmile_model::{Echo, Game, Network, OpenedBy, Source, Steady, Traffic};
-use lastmile_queueing::line::impairments::{Chance, Impairments};
+use lastmile_queueing::line::impairments::{BitErrorRate, Chance, Impairments};
 use lastmile_sim::run;
 use lastmile_tcp::Config;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, Ratio};
@@ -117,14 +117,15 @@ fn writes_without_an_interval_are_refused() {
     }
 }
 
-/// The line loses a tenth of all packets, and delivers this share of the others twice.
+/// The line spoils a tenth of all packets of 200 bytes by bit errors, 1600 * 6.6e-5, and delivers this share of the others
+/// twice.
 fn over_a_poor_line(duplicate: u32, sources: Vec<(usize, Source)>) -> Outcome {
     let mut network = build::line(4_000, 4_000, "ip", Duration::from_ms(10));
     network.duration = Duration::from_s(20);
     for link in &mut network.links {
-        link.hop.line.loss = Ratio::from_percent(10).unwrap();
         let chance = Ratio::from_percent(duplicate).map(Chance::independent);
-        link.hop.line.impairments = Impairments { duplicate: chance, ..Impairments::default() };
+        let bit_errors = BitErrorRate::new(6.6e-5);
+        link.hop.line.impairments = Impairments { duplicate: chance, bit_errors, ..Impairments::default() };
     }
     for (number, (from, source)) in sources.into_iter().enumerate() {
         network.traffic.push(build::traffic(&format!("source {number}"), from, 1 - from, source));
@@ -164,7 +165,7 @@ fn a_copy_of_a_datagram_does_not_count() {
 /// Each request is answered twice, once for each copy, and each answer is delivered twice.
 #[test]
 fn the_first_reply_to_a_request_counts() {
-    let ping = Source::Ping { interval: Duration::from_ms(100), size: ByteCount::new(84), echo: Echo::Icmp };
+    let ping = Source::Ping { interval: Duration::from_ms(100), size: ByteCount::new(200), echo: Echo::Icmp };
     let outcome = over_a_poor_line(100, vec![(0, ping)]);
     let probe = &outcome.probes[0];
     let requests: BTreeSet<Instant> = probe.replies.iter().map(|(left, _)| *left).collect();

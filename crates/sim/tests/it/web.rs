@@ -110,8 +110,8 @@ fn six_connections_of_tls_carry_the_same_objects() {
 }
 
 /// Nothing arrives in the first ten minutes. The SYNs of a TCP connection end after 127 s, and its object is requested
-/// again; QUIC goes on, at twice the time each time. Over each version of HTTP the first page is the only one, and it is
-/// whole after the outage.
+/// again; QUIC goes on, at twice the time each time. Over each version of HTTP the first page is the only one, and it
+/// is whole after the outage.
 #[test]
 fn a_page_is_whole_only_when_it_has_arrived() {
     for (http, tls) in

@@ -120,9 +120,6 @@ fn of_scenario(path: &Path, link: &str) -> Result<Made, Failure> {
 fn of_capture(path: &Path, arguments: &Arguments, delay: Duration) -> Result<Trace, Failure> {
     let named = |error: String| Failure::new(format_args!("{}: {error}", path.display()));
     let interval = arguments.interval;
-    if interval.is_zero() {
-        return Err(named("--interval 0 s; it is above 0 s".to_owned()));
-    }
     let opened = File::open(path).map_err(|error| named(error.to_string()))?;
     let (mut times, mut last, mut carried) = (capture::Times::default(), Duration::ZERO, Vec::new());
     let mut hosts: BTreeMap<IpAddr, Carried> = BTreeMap::new();
