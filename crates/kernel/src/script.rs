@@ -228,7 +228,10 @@ impl Script {
         let lines = [
             "# True if the intermediate device is that of this device.".to_owned(),
             "has_own_ifb() {".to_owned(),
-            format!("    try ip link show dev \"$IFB\" | grep -qxF \"    alias {ALIAS}\""),
+            "    case $(try ip link show dev \"$IFB\") in".to_owned(),
+            format!("    *\"    alias {ALIAS}\") ;;"),
+            "    *) return 1 ;;".to_owned(),
+            "    esac".to_owned(),
             "}".to_owned(),
             String::new(),
             "# Removes only objects of this script, identified by handle, preference, alias and table.".to_owned(),

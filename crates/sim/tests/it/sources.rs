@@ -117,8 +117,8 @@ fn writes_without_an_interval_are_refused() {
     }
 }
 
-/// The line spoils a tenth of all packets of 200 bytes by bit errors, 1600 * 6.6e-5, and delivers this share of the others
-/// twice.
+/// The line spoils a tenth of all packets of 200 bytes by bit errors, 1600 * 6.6e-5, and delivers this share of the
+/// others twice.
 fn over_a_poor_line(duplicate: u32, sources: Vec<(usize, Source)>) -> Outcome {
     let mut network = build::line(4_000, 4_000, "ip", Duration::from_ms(10));
     network.duration = Duration::from_s(20);
