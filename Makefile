@@ -43,8 +43,8 @@ test: ## Run every check: format, lints, tests, API documentation, and live test
 	@scripts/setup.sh test
 	$(CARGO) fmt --all --check
 	$(CARGO) test --workspace --locked --no-run
-	@scripts/beside.sh scripts/web-tests.sh $(CARGO) test --workspace --locked
-	@scripts/beside.sh --idle '$(MAKE) lint rustdoc; scripts/python-tests.sh' scripts/live-tests.sh
+	@scripts/beside.sh 'scripts/beside.sh scripts/python-tests.sh scripts/web-tests.sh' $(CARGO) test --workspace --locked
+	@scripts/beside.sh --idle '$(MAKE) lint rustdoc' scripts/live-tests.sh
 
 .PHONY: same-bytes
 same-bytes: ## Check that equal seeds give equal bytes: every scenario with a debug build and with an optimised one
