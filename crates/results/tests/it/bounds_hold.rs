@@ -256,7 +256,11 @@ fn direction(kbit: std::ops::Range<u32>) -> impl Strategy<Value = String> {
     let whole =
         ["", ", share = \"70 %\", sustained = \"2 Mbit/s\"", ", largest = \"4000 wire bytes\", share = \"90 %\""]
             .map(|keys| format!("{{ kind = \"docsis-2.0\", fragmentation = false{keys} }}"));
-    let grants = select(kinds.into_iter().chain([pon]).chain(whole).collect::<Vec<_>>());
+    // A packet of 1500 bytes is sent past several opportunities, so that its transmission counts.
+    let single =
+        ["", ", interval = \"2 ms\", request_every = \"1 ms\", ahead = \"3 ms\"", ", request_every = \"500 us\""]
+            .map(|keys| format!("{{ kind = \"docsis-1.0\", piggyback = false{keys} }}"));
+    let grants = select(kinds.into_iter().chain([pon]).chain(whole).chain(single).collect::<Vec<_>>());
     (rate(kbit), 0_u32..40, encapsulation(), queue(), loss, duplicate, (compression, varies, grants)).prop_map(
         |(rate, delay, encapsulation, queue, loss, duplicate, (compression, varies, grants))| {
             let varies = if compression == "vj" { "" } else { varies };
