@@ -4,8 +4,8 @@
 //! Published: Karn and Partridge 1987 (a retransmitted segment gives no sample), RFC 7323,
 //! section 4 (with timestamps it does), RFC 6298, section 2 (smoothing). Differs: a segment that
 //! fills a hole gives no sample, because the data above it delayed the ACK. A SACK block that reports a
-//! segment for the first time gives one, as in Linux. Cost: a histogram of
-//! two significant digits, allocated with the first value: percentiles are within 1 %.
+//! segment for the first time gives one. Linux smooths the sample of the oldest segment that an ACK acknowledges.
+//! Cost: a histogram of two significant digits, allocated with the first value: percentiles are within 1 %.
 
 use hdrhistogram::Histogram;
 use lastmile_units::Duration;
