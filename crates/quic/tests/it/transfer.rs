@@ -102,7 +102,7 @@ fn a_clean_path_needs_no_retransmission() {
 }
 
 /// RFC 9000, section 17.4: with packets on the way at all times, the bit of each end changes once a round trip of
-/// 2 * 20 ms, however many packets are lost or late.
+/// 2 * 20 ms, also where one packet of ten is overtaken.
 #[test]
 fn the_spin_bit_changes_once_a_round_trip() {
     let seen = Rc::new(RefCell::new([const { Vec::new() }; 2]));
