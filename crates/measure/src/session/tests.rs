@@ -299,7 +299,9 @@ fn no_load_is_tried_after_the_end_of_the_server() {
     assert_eq!((loads, measured.complete), (vec![Some(Direction::Download), None], false));
     let ended = "load of the phase download: test 192.0.2.1:1: the server ended: it closed the connection";
     let missing = ["no phase upload: the server ended", "no phase download: the server ended"];
-    assert_eq!(measured.warnings[..3], [ended, missing[0], missing[1]]);
+    // On a busy machine the phase's own end may come later than the load's: then it also says where the counts ended.
+    let said = measured.warnings.iter().filter(|words| !words.starts_with("phase download: the counts"));
+    assert_eq!(said.take(3).collect::<Vec<_>>(), [ended, missing[0], missing[1]]);
 }
 
 #[test]
