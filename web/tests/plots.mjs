@@ -1,16 +1,4 @@
-// Plots in pages: where they are, and accessibility.
-import { readFileSync } from "node:fs";
-
-const axe = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
-
-/** Serious violations of accessibility, in words. */
-export async function violations(page) {
-  await page.evaluate(axe);
-  const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
-  return found.violations
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .map(({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 120)} (${nodes[0].failureSummary?.slice(0, 200)})`);
-}
+// Plots in pages.
 
 /** The plot with this title in a part of the page: its element, the place of its lines, the text of its legend. */
 export async function plot(page, title, within = "body") {

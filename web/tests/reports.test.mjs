@@ -7,7 +7,8 @@ import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { BROWSERS, fileAddress, launch, open, ready, saved } from "./browsers.mjs";
-import { plot, violations } from "./plots.mjs";
+import { testFits } from "./fits.mjs";
+import { plot } from "./plots.mjs";
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), "../..");
 const command = process.env.LASTMILE ?? path.join(root, "target/debug/lastmile");
@@ -216,21 +217,7 @@ for (const installed of BROWSERS) {
       await page.close();
     });
 
-    for (const width of [360, 1280, 2560]) {
-      for (const scheme of ["light", "dark"]) {
-        test(`fits ${width} px, ${scheme}, and is accessible`, async () => {
-          for (const name of ["run", "compare"]) {
-            const { page, wrong } = await open(browser, fileAddress(files[name]), { width, scheme });
-            await ready(page);
-            const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-            assert.ok(beyond <= 0, `${name} is ${beyond} px wider than the window`);
-            if (installed[0] === "chrome") assert.deepEqual(await violations(page), [], name);
-            assert.deepEqual(wrong, []);
-            await page.close();
-          }
-        });
-      }
-    }
+    testFits(installed, () => browser, () => [files.run, files.compare].map(fileAddress));
   });
 }
 

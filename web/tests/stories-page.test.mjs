@@ -1,15 +1,15 @@
 // The stories in browsers: values at the cursor, a point that a slider simulates, widths and schemes. SITE is the
 // folder that `node build.mjs site` wrote.
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { BROWSERS, fileAddress, launch, open, ready, serve } from "./browsers.mjs";
+import { testFits } from "./fits.mjs";
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), "../..");
 const site = process.env.SITE ?? path.join(root, "target/site");
-const axe = readFileSync(path.join(root, "web/node_modules/axe-core/axe.min.js"), "utf8");
 
 assert.ok(existsSync(path.join(site, "stories.js")), `no site in ${site}: make site`);
 assert.ok(BROWSERS.length > 0, "no browser: install chromium");
@@ -100,26 +100,6 @@ for (const installed of BROWSERS) {
       await page.close();
     });
 
-    for (const width of [360, 1280, 2560]) {
-      for (const scheme of ["light", "dark"]) {
-        test(`fits ${width} px, ${scheme}, and is accessible`, async () => {
-          const { page, wrong } = await open(browser, `${server.address}stories.html`, { width, scheme });
-          await ready(page);
-          const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-          assert.ok(beyond <= 0, `${beyond} px wider than the window`);
-          if (installed[0] === "chrome") {
-            await page.evaluate(axe);
-            const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
-            const serious = found.violations.filter(({ impact }) => impact === "serious" || impact === "critical");
-            assert.deepEqual(
-              serious.map(({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 160)}`),
-              [],
-            );
-          }
-          assert.deepEqual(wrong, []);
-          await page.close();
-        });
-      }
-    }
+    testFits(installed, () => browser, () => [`${server.address}stories.html`]);
   });
 }

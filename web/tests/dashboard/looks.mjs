@@ -1,12 +1,12 @@
 // What every page of a dashboard is held to.
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import path from "node:path";
 import assert from "node:assert/strict";
 import { BROWSERS } from "../browsers.mjs";
+import { violations } from "../fits.mjs";
 
-const axe = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 
 /** Why a test with real packets cannot run here; false if it can. `devices` are the files that it needs. */
 export function obstacle(program, devices = []) {
@@ -39,13 +39,7 @@ export async function ask(page) {
 
 /** Nothing of axe-core's rules that hinders people seriously. */
 export async function accessible(page) {
-  const run = "window.axe.run(document, { resultTypes: ['violations'] })";
-  const { violations } = await page.evaluate(`(() => { ${axe}; return ${run}; })()`);
-  const serious = violations.filter((one) => one.impact === "serious" || one.impact === "critical");
-  assert.deepEqual(
-    serious.map((one) => `${one.id}: ${one.nodes.map((node) => node.html).join(" ")}`),
-    [],
-  );
+  assert.deepEqual(await violations(page), []);
 }
 
 /** Pictures in these widths and two schemes; nothing is wider than the page. `check` looks at each. */
