@@ -26,6 +26,8 @@ export function launch([browser, executablePath]) {
 /** A page that records errors of its console and requests to other places than its own. */
 export async function open(browser, address, { width = 1280, height = 900, scheme = "light", script = true } = {}) {
   const page = await browser.newPage();
+  // Only to end a test that hangs: on a busy machine all is slow.
+  page.setDefaultTimeout(120_000);
   const wrong = [];
   page.on("pageerror", (error) => wrong.push(`error: ${error.message}`));
   page.on("console", (message) => {
@@ -50,8 +52,7 @@ export async function open(browser, address, { width = 1280, height = 900, schem
 }
 
 /** Waits until the page's script has done its work. */
-export const ready = (page, timeout = 20_000) =>
-  page.waitForFunction(() => document.documentElement.dataset.ready !== undefined, { timeout });
+export const ready = (page) => page.waitForFunction(() => document.documentElement.dataset.ready !== undefined);
 
 export const fileAddress = (file) => pathToFileURL(path.resolve(file)).href;
 

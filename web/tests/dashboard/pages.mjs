@@ -167,7 +167,7 @@ try {
       await page.waitForFunction(() => document.querySelector("#connection").dataset.state === "lost");
       running = await shaper();
       // Another process knows no cookie of the first one.
-      await page.waitForFunction(() => location.pathname === "/login", { timeout: 30_000 });
+      await page.waitForFunction(() => location.pathname === "/login");
       await page.type("#token", TOKEN);
       await Promise.all([page.waitForNavigation(), page.click("button")]);
       await page.waitForFunction(() => document.querySelector("#connection").dataset.state === "live");
