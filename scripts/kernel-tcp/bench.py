@@ -10,8 +10,7 @@
     bench.py kept FOLDER                                                and from there, for another simulation
     bench.py windows FOLDER LINE CONGESTION START                       windows and round trips of the kernel over
                                                                         time, in one start
-    bench.py study EMULATED SHAPED > docs/studies/kernel-tcp.md         the study, of both lines
-    bench.py page EMULATED > docs/studies/kernel-bbr.md                 the study of BBR and of lines that change
+    bench.py page FOLDER > docs/studies/kernel-tcp.md                   the study
 
 The line is HTB over pfifo, in simulation too; with --emulate it is that of `lastmile emulate`, an ideal transmitter.
 LASTMILE in the environment is the program. A trial is one download, one upload that begins `37 ms * start` later, and a
@@ -342,40 +341,31 @@ def windows(folder, line, congestion, start):
             print(*row)
 
 
-def study(template, emulated, shaped=None):
-    folders = [folder for folder in (emulated, shaped) if folder]
-    results = [both for folder in folders for both in read([folder]).values()]
-    shown = {line for folder in folders for line, _ in read([folder])}
-    kernels = [run for both in results for run in both.get("kernel", [])]
-    machines = {json.dumps({key: run["machine"][key] for key in ("kernel", "processor")}) for run in kernels}
-    versions = {run["version"] for both in results for run in both.get("simulated", [])}
-    with open(os.path.join(HERE, template), encoding="utf-8") as file:
-        text = file.read()
-
-    def printed(folder):
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            table([folder])
-        return out.getvalue().rstrip()
-
+def page(folder):
+    found = read([folder])
+    runs = {kind: [run for both in found.values() for run in both.get(kind, [])] for kind in ("kernel", "simulated")}
+    machines = {f"Linux {run['machine']['kernel']}, {run['machine']['processor']}" for run in runs["kernel"]}
+    shown = {line for line, _ in found}
     lines = "\n".join(
         f"| {name.replace('-', '/')} | {line['down']} | {line['up']} "
         f"| {line['down_packets']} | {line['up_packets']} | {line['rtt_ms']} |"
         for name, line in LINES.items()
         if name in shown
     )
-    machine = "; ".join(f"Linux {found['kernel']}, {found['processor']}" for found in map(json.loads, sorted(machines)))
+    results = io.StringIO()
+    with contextlib.redirect_stdout(results):
+        table([folder])
+    with open(os.path.join(HERE, "page.md"), encoding="utf-8") as file:
+        text = file.read()
     print(
         text.format(
-            emulated=printed(emulated),
-            shaped=printed(shaped) if shaped else "",
+            results=results.getvalue().rstrip(),
             lines=lines,
-            machine=machine,
-            version=", ".join(sorted(versions)),
+            machine="; ".join(sorted(machines)),
+            version=", ".join(sorted({run["version"] for run in runs["simulated"]})),
             date=datetime.date.today().isoformat(),
             duration=DURATION_S,
             guide="[lines that change](../guides/changing-lines.md)",
-            other="[in a study of their own](kernel-tcp.md)",
         ),
         end="",
     )
@@ -395,12 +385,7 @@ def main():
         command.add_argument("--capture", action="store_true")
     command = commands.add_parser("table")
     command.add_argument("folders", nargs="+")
-    command = commands.add_parser("study")
-    command.add_argument("emulated")
-    command.add_argument("shaped")
-    command = commands.add_parser("page")
-    command.add_argument("emulated")
-    for name in ("keep", "kept"):
+    for name in ("page", "keep", "kept"):
         commands.add_parser(name).add_argument("folder")
     command = commands.add_parser("windows")
     for name in ("folder", "line", "congestion", "start"):
@@ -408,14 +393,12 @@ def main():
     options = parser.parse_args()
     if options.command == "table":
         table(options.folders)
-    elif options.command == "study":
-        study("study.md", options.emulated, options.shaped)
     elif options.command == "keep":
         keep(options.folder)
     elif options.command == "kept":
         unpack(options.folder)
     elif options.command == "page":
-        study("bbr.md", options.emulated)
+        page(options.folder)
     elif options.command == "windows":
         windows(options.folder, options.line, options.congestion, options.start)
     else:
