@@ -11,6 +11,7 @@
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
+use lastmile_units::BitRate;
 
 use crate::classify::Packets;
 use crate::spec::{Over, Problem, Shaper, Site};
@@ -141,8 +142,16 @@ pub(crate) trait Mechanism {
         self.below().into_iter().any(Spec::sets_dscp)
     }
 
+    /// Refuses guarantees that a link of this rate cannot keep; the disciplines below are not looked at.
+    fn check_link(&self, available: BitRate) -> Result<(), Problem> {
+        let _ = available;
+        Ok(())
+    }
+
     /// Builds what [`Mechanism::check`] has accepted.
-    fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P>;
+    fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P>
+    where
+        Self: Sized;
 }
 
 /// The description of a discipline over one queue, apart from that queue.

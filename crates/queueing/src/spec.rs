@@ -54,58 +54,17 @@ macro_rules! spec {
             $($(#[$part_doc])* $part($part_config),)*
         }
 
-        /// Asks the mechanism of each variant.
-        impl Mechanism for Spec {
-            fn check(&self, link_layer: &LinkLayer) -> Result<(), Problem> {
+        impl Spec {
+            /// The mechanism of the variant.
+            fn mechanism(&self) -> &dyn Mechanism {
                 match self {
-                    $(Self::$kind(config) => Mechanism::check(config, link_layer),)*
-                    $(Self::$part(config) => Mechanism::check(config, link_layer),)*
+                    $(Self::$kind(config) => config,)*
+                    $(Self::$part(config) => config,)*
                 }
             }
 
-            fn below(&self) -> Vec<&Self> {
-                match self {
-                    $(Self::$kind(config) => Mechanism::below(config),)*
-                    $(Self::$part(config) => Mechanism::below(config),)*
-                }
-            }
-
-            fn class_name(&self, class: u16) -> Option<String> {
-                match self {
-                    $(Self::$kind(config) => Mechanism::class_name(config, class),)*
-                    $(Self::$part(config) => Mechanism::class_name(config, class),)*
-                }
-            }
-
-            fn thins_acks(&self) -> bool {
-                match self {
-                    $(Self::$kind(config) => Mechanism::thins_acks(config),)*
-                    $(Self::$part(config) => Mechanism::thins_acks(config),)*
-                }
-            }
-
-            fn limit(&self) -> Option<Limit> {
-                match self {
-                    $(Self::$kind(config) => Mechanism::limit(config),)*
-                    $(Self::$part(config) => Mechanism::limit(config),)*
-                }
-            }
-
-            fn shapers_of(&self, packets: &Packets) -> Vec<Shaper> {
-                match self {
-                    $(Self::$kind(config) => Mechanism::shapers_of(config, packets),)*
-                    $(Self::$part(config) => Mechanism::shapers_of(config, packets),)*
-                }
-            }
-
-            fn sets_dscp(&self) -> bool {
-                match self {
-                    $(Self::$kind(config) => Mechanism::sets_dscp(config),)*
-                    $(Self::$part(config) => Mechanism::sets_dscp(config),)*
-                }
-            }
-
-            fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
+            /// Builds what [`Spec::check`] has accepted.
+            fn build_at<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
                 match self {
                     $(Self::$kind(config) => Mechanism::build(config, site),)*
                     $(Self::$part(config) => Mechanism::build(config, site),)*
@@ -173,19 +132,19 @@ impl Spec {
     /// outermost rules, or without rules of the outermost scheduler. `None`: there is no such class.
     #[must_use]
     pub fn class_name(&self, class: u16) -> Option<String> {
-        Mechanism::class_name(self, class)
+        self.mechanism().class_name(class)
     }
 
     /// True if this discipline, or one below, drops pure ACKs on purpose.
     #[must_use]
     pub fn thins_acks(&self) -> bool {
-        Mechanism::thins_acks(self)
+        self.mechanism().thins_acks()
     }
 
     /// The capacity, if it is one number.
     #[must_use]
     pub fn limit(&self) -> Option<Limit> {
-        Mechanism::limit(self)
+        self.mechanism().limit()
     }
 
     /// The shapers that every packet passes, the outermost first, on any line: token buckets, drains, CAKE, an HTB, the
@@ -200,19 +159,19 @@ impl Spec {
     /// The shapers, ceilings of classes and policers that each of `packets` passes for certain, the outermost first.
     #[must_use]
     pub fn shapers_of(&self, packets: &Packets) -> Vec<Shaper> {
-        Mechanism::shapers_of(self, packets)
+        self.mechanism().shapers_of(packets)
     }
 
     /// True if this discipline, or one below, sets code points of differentiated services.
     #[must_use]
     pub fn sets_dscp(&self) -> bool {
-        Mechanism::sets_dscp(self)
+        self.mechanism().sets_dscp()
     }
 
     /// The disciplines right below this one, in the order of the configuration.
     #[must_use]
     pub fn below(&self) -> Vec<&Self> {
-        Mechanism::below(self)
+        self.mechanism().below()
     }
 
     /// Refuses what cannot be built on a line, apart from the disciplines below.
@@ -220,7 +179,15 @@ impl Spec {
     /// # Errors
     /// The problem of this discipline.
     pub fn check(&self, link_layer: &LinkLayer) -> Result<(), Problem> {
-        Mechanism::check(self, link_layer)
+        self.mechanism().check(link_layer)
+    }
+
+    /// Refuses guarantees of this discipline that a link of this rate cannot keep.
+    ///
+    /// # Errors
+    /// The guarantees and the rate.
+    pub fn check_link(&self, available: BitRate) -> Result<(), Problem> {
+        self.mechanism().check_link(available)
     }
 
     /// Builds the tree for a line whose packets take what `link_layer` says, and whose flows are known by

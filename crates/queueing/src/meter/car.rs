@@ -18,8 +18,8 @@
 
 use lastmile_units::{BitRate, Instant, WireBytes};
 
-use super::token_bucket::{tokens_for, tokens_in};
-use super::{Bucket, Color, MeterError, fits};
+use super::token_bucket::tokens_for;
+use super::{Bucket, Color, MeterError, TokenBucket, fits};
 
 /// Parameters of a committed access rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,70 +53,36 @@ impl Config {
 /// A committed access rate.
 #[derive(Clone, Debug)]
 pub struct Car {
-    rate: BitRate,
-    /// The burst, in picobits.
-    full: u128,
+    bucket: TokenBucket,
     /// Maximum of the compounded debt, in picobits; zero where nothing is lent.
     extended: u128,
-    /// Picobits at `at`: in the bucket, or owed.
-    account: Account,
     /// The sum of the debts since the last packet that exceeded.
     compounded: u128,
-    at: Instant,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Account {
-    Holds(u128),
-    Owes(u128),
 }
 
 impl Car {
     /// A full bucket at the beginning of the clock.
     #[must_use]
     pub fn new(config: &Config) -> Self {
-        let full = tokens_for(config.burst);
         Self {
-            rate: config.rate,
-            full,
+            bucket: TokenBucket::new(config.rate, config.burst),
             extended: if config.lends() { tokens_for(config.extended) } else { 0 },
-            account: Account::Holds(full),
             compounded: 0,
-            at: Instant::ZERO,
         }
     }
 
     /// Green, or yellow for a packet that exceeds.
     pub fn conform(&mut self, now: Instant, size: WireBytes) -> Color {
-        self.earn(now);
-        let size = tokens_for(size);
-        let debt = match self.account {
-            Account::Holds(tokens) if size <= tokens => {
-                self.account = Account::Holds(tokens - size);
-                return Color::Green;
-            }
-            Account::Holds(tokens) => size - tokens,
-            Account::Owes(debt) => debt.saturating_add(size),
-        };
+        let debt = self.bucket.missing(now, size);
         let compounded = self.compounded.saturating_add(debt);
         // The actual debt is one term of the sum, so this comparison limits it too.
         if compounded > self.extended {
             self.compounded = 0;
             return Color::Yellow;
         }
-        self.account = Account::Owes(debt);
+        self.bucket.charge(size);
         self.compounded = compounded;
         Color::Green
-    }
-
-    fn earn(&mut self, now: Instant) {
-        let earned = tokens_in(self.rate, now.since(self.at));
-        self.at = self.at.max(now);
-        self.account = match self.account {
-            Account::Owes(debt) if earned < debt => Account::Owes(debt - earned),
-            Account::Owes(debt) => Account::Holds((earned - debt).min(self.full)),
-            Account::Holds(tokens) => Account::Holds((tokens + earned).min(self.full)),
-        };
     }
 }
 

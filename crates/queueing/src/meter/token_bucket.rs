@@ -19,8 +19,8 @@ const TOKENS_PER_BIT: u128 = 1_000_000_000_000;
 pub struct TokenBucket {
     rate: BitRate,
     burst: WireBytes,
-    /// Picobits in the bucket at `at`: at most `burst`, and less than a picosecond's worth above.
-    tokens: u128,
+    /// Picobits in the bucket at `at`: at most `burst`, and less than a picosecond's worth above. Negative: owed.
+    tokens: i128,
     at: Instant,
 }
 
@@ -28,19 +28,7 @@ impl TokenBucket {
     /// A full bucket at the beginning of the clock.
     #[must_use]
     pub fn new(rate: BitRate, burst: WireBytes) -> Self {
-        Self { rate, burst, tokens: tokens_for(burst), at: Instant::ZERO }
-    }
-
-    /// The rate at which tokens are earned.
-    #[must_use]
-    pub const fn rate(&self) -> BitRate {
-        self.rate
-    }
-
-    /// Capacity of the bucket: the largest packet that can ever conform.
-    #[must_use]
-    pub const fn burst(&self) -> WireBytes {
-        self.burst
+        Self { rate, burst, tokens: tokens_for(burst) as i128, at: Instant::ZERO }
     }
 
     /// The time at which a packet of `size` first conforms, if no other takes tokens before. May be
@@ -52,10 +40,10 @@ impl TokenBucket {
         if size > self.burst {
             return None;
         }
-        let Some(missing) = tokens_for(size).checked_sub(self.tokens) else {
-            return Some(self.at);
-        };
-        self.at.checked_add(self.time_to_earn(missing)?)
+        match self.lacks(size) {
+            0 => Some(self.at),
+            missing => self.at.checked_add(self.time_to_earn(missing)?),
+        }
     }
 
     /// Earns tokens at `rate` from `now` on.
@@ -68,37 +56,48 @@ impl TokenBucket {
     ///
     /// A `now` before that of an earlier call counts as equal to it.
     pub fn take(&mut self, now: Instant, size: WireBytes) -> bool {
-        self.earn(now);
-        match self.tokens.checked_sub(tokens_for(size)) {
-            Some(rest) => {
-                self.tokens = rest;
-                true
-            }
-            None => false,
+        let conforms = self.covers(now, size);
+        if conforms {
+            self.charge(size);
         }
+        conforms
     }
 
     /// True if a packet of `size` conforms at `now`. Takes no tokens, so that several buckets can
     /// be tested before one is charged.
     #[must_use]
     pub fn covers(&mut self, now: Instant, size: WireBytes) -> bool {
+        self.missing(now, size) == 0
+    }
+
+    /// The picobits that a packet of `size` lacks at `now`: zero if it conforms.
+    pub(crate) fn missing(&mut self, now: Instant, size: WireBytes) -> u128 {
         self.earn(now);
-        self.tokens >= tokens_for(size)
+        self.lacks(size)
+    }
+
+    fn lacks(&self, size: WireBytes) -> u128 {
+        (tokens_for(size) as i128 - self.tokens).max(0).unsigned_abs()
+    }
+
+    /// Takes the tokens for `size`. Those that the bucket does not hold are owed.
+    pub(crate) fn charge(&mut self, size: WireBytes) {
+        self.tokens -= tokens_for(size) as i128;
     }
 
     /// The whole bytes for which there are tokens at `now`.
     pub(crate) fn available(&mut self, now: Instant) -> WireBytes {
         self.earn(now);
-        let bytes = self.tokens / tokens_for(WireBytes::new(1));
+        let bytes = self.tokens.max(0).unsigned_abs() / tokens_for(WireBytes::new(1));
         WireBytes::new(u64::try_from(bytes).unwrap_or(u64::MAX)).min(self.burst)
     }
 
     fn earn(&mut self, now: Instant) {
-        let earned = tokens_in(self.rate, now.since(self.at));
+        let earned = tokens_in(self.rate, now.since(self.at)) as i128;
         // A packet as large as the burst conforms within some picosecond and departs at its end. The
         // tokens of the rest of that picosecond, less than a bit at any rate, must not be lost, or
         // each such packet would cost it.
-        let full = tokens_for(self.burst) + u128::from(self.rate.as_bps() - 1);
+        let full = tokens_for(self.burst) as i128 + i128::from(self.rate.as_bps() - 1);
         self.tokens = (self.tokens + earned).min(full);
         self.at = self.at.max(now);
     }
@@ -116,7 +115,7 @@ impl TokenBucket {
     }
 }
 
-/// Tokens of a size: at most 2^64 * 8 * 10^12, which leaves 20 bits of a `u128` free.
+/// Tokens of a size: at most 2^64 * 8 * 10^12, which leaves 20 bits of an `i128` free.
 pub(crate) fn tokens_for(size: WireBytes) -> u128 {
     u128::from(size.as_u64()) * 8 * TOKENS_PER_BIT
 }

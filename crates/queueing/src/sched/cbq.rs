@@ -251,6 +251,11 @@ impl Mechanism for Config {
         self.tree.name(class)
     }
 
+    fn check_link(&self, available: BitRate) -> Result<(), Problem> {
+        let whole = self.rate;
+        if whole > available { Err(TreeError::SharesOfMore { whole, available }.into()) } else { Ok(()) }
+    }
+
     /// The share of a bounded class, in which those of the classes below it are, and their bursts and a packet each.
     fn shapers_of(&self, packets: &Packets) -> Vec<Shaper> {
         let Ok(rates) = self.rates() else { return Vec::new() };

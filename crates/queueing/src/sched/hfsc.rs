@@ -111,34 +111,6 @@ impl Config {
         limit.initial.is_none().then_some(limit.rate)
     }
 
-    /// Refuses real-time curves whose sum exceeds the service of the link.
-    ///
-    /// # Errors
-    /// The curves, which all may begin at once, exceed what the link sends by some time.
-    pub fn check_link(&self, available: BitRate) -> Result<(), TreeError> {
-        let curves = || self.tree.classes.iter().filter_map(|class| class.share.real_time);
-        let exceeds = |given: Option<BitRate>, span| match given {
-            Some(given) if given > available => Err(TreeError::RealTime { given, available, span }),
-            _ => Ok(()),
-        };
-        let sum = |slopes: &mut dyn Iterator<Item = u64>| {
-            let sum = slopes.fold(0_u64, u64::saturating_add);
-            BitRate::from_bps(sum.min(BitRate::MAX.as_bps()))
-        };
-        // The sum of the curves is straight between the ends of first pieces.
-        exceeds(sum(&mut curves().map(|curve| curve.slope_at_first())), Span::Beginning)?;
-        let mut ends: Vec<Duration> =
-            curves().filter_map(|curve| curve.initial).map(|initial| initial.duration).collect();
-        ends.sort_unstable();
-        for end in ends {
-            let given = curves().fold(Work::ZERO, |sum, curve| sum + curve.in_first(end));
-            if given > Work::at(available, end) {
-                exceeds(given.over(end), Span::First(end))?;
-            }
-        }
-        exceeds(sum(&mut curves().map(|curve| curve.rate.as_bps())), Span::LongRun)
-    }
-
     fn plans(&self, shape: &Shape) -> Vec<link_sharing::Plan> {
         let positions = shape.positions();
         let plan = |number: &usize| {
@@ -415,6 +387,31 @@ impl Mechanism for Config {
 
     fn class_name(&self, class: u16) -> Option<String> {
         self.tree.name(class)
+    }
+
+    /// The real-time curves, which all may begin at once, do not exceed what the link sends by any time.
+    fn check_link(&self, available: BitRate) -> Result<(), Problem> {
+        let curves = || self.tree.classes.iter().filter_map(|class| class.share.real_time);
+        let exceeds = |given: Option<BitRate>, span| match given {
+            Some(given) if given > available => Err(Problem::Tree(TreeError::RealTime { given, available, span })),
+            _ => Ok(()),
+        };
+        let sum = |slopes: &mut dyn Iterator<Item = u64>| {
+            let sum = slopes.fold(0_u64, u64::saturating_add);
+            BitRate::from_bps(sum.min(BitRate::MAX.as_bps()))
+        };
+        // The sum of the curves is straight between the ends of first pieces.
+        exceeds(sum(&mut curves().map(|curve| curve.slope_at_first())), Span::Beginning)?;
+        let mut ends: Vec<Duration> =
+            curves().filter_map(|curve| curve.initial).map(|initial| initial.duration).collect();
+        ends.sort_unstable();
+        for end in ends {
+            let given = curves().fold(Work::ZERO, |sum, curve| sum + curve.in_first(end));
+            if given > Work::at(available, end) {
+                exceeds(given.over(end), Span::First(end))?;
+            }
+        }
+        exceeds(sum(&mut curves().map(|curve| curve.rate.as_bps())), Span::LongRun)
     }
 
     /// Real-time guarantees pass an upper limit. They count in it, so guarantees below it add no more than their first

@@ -152,18 +152,6 @@ impl Config {
         Ok(())
     }
 
-    /// Refuses guarantees that together exceed the rate of the link.
-    ///
-    /// # Errors
-    /// The classes on the link are guaranteed more than `available`.
-    pub fn check_link(&self, available: BitRate) -> Result<(), TreeError> {
-        let on_link = self.tree.classes.iter().filter(|class| class.parent.is_none());
-        match sum(on_link.map(|class| class.share.rate)) {
-            Some(given) if given > available => Err(TreeError::MoreThanLink { given, available }),
-            _ => Ok(()),
-        }
-    }
-
     /// Gives the class on the link this rate as its ceiling, and every other rate is in proportion. Bursts and quanta
     /// stay. False: several classes are on the link, and none limits it.
     pub fn set_rate(&mut self, rate: BitRate) -> bool {
@@ -326,6 +314,14 @@ impl Mechanism for Config {
 
     fn class_name(&self, class: u16) -> Option<String> {
         self.tree.name(class)
+    }
+
+    fn check_link(&self, available: BitRate) -> Result<(), Problem> {
+        let on_link = self.tree.classes.iter().filter(|class| class.parent.is_none());
+        match sum(on_link.map(|class| class.share.rate)) {
+            Some(given) if given > available => Err(TreeError::MoreThanLink { given, available }.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Guarantees are within those of the class above, so a ceiling holds for all packets below its class. A class has

@@ -84,6 +84,14 @@ pub enum TreeError {
         /// The rate of the link.
         available: BitRate,
     },
+    /// The rate of which shares are shares exceeds that of the link.
+    #[error("shares of {whole}, and the line has {available}")]
+    SharesOfMore {
+        /// The rate of which shares are shares.
+        whole: BitRate,
+        /// The rate of the link.
+        available: BitRate,
+    },
     /// The real-time curves exceed the service of the link.
     #[error("the real-time curves ask for {given} together {span}, and the link has {available}")]
     RealTime {

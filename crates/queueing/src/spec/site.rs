@@ -4,7 +4,7 @@ use lastmile_packet::Packet;
 
 use super::{BuildError, Problem, Spec};
 use crate::Environment;
-use crate::catalogue::{Built, Mechanism};
+use crate::catalogue::Built;
 
 /// The keys from the root to the discipline that is being built, and the surroundings of the tree.
 pub struct Site<'a> {
@@ -21,7 +21,7 @@ impl<'a> Site<'a> {
     /// Checks and builds the discipline that stands here.
     pub(super) fn build<P: Packet + Send + 'static>(&mut self, spec: &Spec) -> Built<P> {
         self.check(spec)?;
-        Mechanism::build(spec, self)
+        spec.build_at(self)
     }
 
     /// Refuses the discipline that stands here if it cannot be built.

@@ -95,7 +95,7 @@ proptest! {
     #[test]
     fn guarantees_hold_in_any_traffic(load in load(), curves in curves(), shares in [1..50_u64, 1..50_u64, 1..50_u64]) {
         let config = spec(&curves, None, shares);
-        prop_assert_eq!(config.check_link(RATE), Ok(()));
+        prop_assert_eq!(Spec::Hfsc(config.clone()).check_link(RATE), Ok(()));
         let sent = served(&config, &load);
         prop_assert_eq!(sent.len(), load.len());
         for class in 0..3 {

@@ -4,7 +4,7 @@ use lastmile_queueing::aqm::{codel, docsis_pie, dualpi2, pie, red};
 use lastmile_queueing::spec::Problem;
 use lastmile_units::{BitRate, ByteCount, Duration, PacketCount, Ratio, WireBytes};
 
-use super::{Readable, Wire, capacity};
+use super::{Readable, Wait, Wire, capacity};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 
@@ -63,6 +63,19 @@ impl Readable for codel::Config {
         let limit = capacity::limit(table, "limit", wire);
         Some(Self { target: target?, interval: interval?, limit: limit?, ecn: ecn?, largest: largest?, ce_threshold })
     }
+
+    fn waits(&self) -> [Option<Wait>; 2] {
+        codel_waits(self.target, self.interval, self.ce_threshold)
+    }
+}
+
+pub(super) fn codel_waits(
+    target: Duration,
+    interval: Duration,
+    ce_threshold: Option<codel::CeThreshold>,
+) -> [Option<Wait>; 2] {
+    let marks = |marks: codel::CeThreshold| Wait { key: "ce_threshold", wait: marks.delay, interval: None };
+    [Some(Wait { key: "target", wait: target, interval: Some(interval) }), ce_threshold.map(marks)]
 }
 
 /// Keys of the control of PIE, which the queues of FQ-PIE have too.
@@ -150,6 +163,10 @@ impl Readable for pie::Config {
         let control = pie_control(table, "seed");
         let limit = capacity::limit(table, "limit", wire);
         Some(Self { control: control?, limit: limit? })
+    }
+
+    fn waits(&self) -> [Option<Wait>; 2] {
+        [Some(Wait { key: "target", wait: self.control.target, interval: None }), None]
     }
 }
 
@@ -339,6 +356,12 @@ impl Readable for dualpi2::Config {
             Problem::DualPi2(dualpi2::DualPi2Error::ClassicProtection(_)) => "classic_protection",
             _ => "limit",
         }
+    }
+
+    fn waits(&self) -> [Option<Wait>; 2] {
+        let step = Wait { key: "step_thresh", wait: self.step, interval: None };
+        let target = Wait { key: "target", wait: self.target, interval: None };
+        [Some(target), self.predicted.is_none().then_some(step)]
     }
 }
 

@@ -7,10 +7,10 @@ use lastmile_queueing::aqm::codel::{CeThreshold, Selector};
 use lastmile_queueing::fair::{Among, Class, FlowKeys, Per, drr, fq_codel, fq_pie, sfq, wf2q_plus, wfq};
 use lastmile_units::{ByteCount, Duration, PacketCount, Ratio, WireBytes};
 
-use super::aqm::{CE_THRESHOLD, ECN, INTERVAL, LARGEST, TARGET, pie_control, pie_keys};
+use super::aqm::{CE_THRESHOLD, ECN, INTERVAL, LARGEST, TARGET, codel_waits, pie_control, pie_keys};
 use super::sched::{class_spec, classes};
 use super::words::MaskedByte;
-use super::{BELOW, DROP, LIMIT, Readable, Wire, capacity};
+use super::{BELOW, DROP, LIMIT, Readable, Wait, Wire, capacity};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 
@@ -173,6 +173,10 @@ impl Readable for fq_codel::Config {
             ce_threshold: ce_threshold?,
         })
     }
+
+    fn waits(&self) -> [Option<Wait>; 2] {
+        codel_waits(self.target, self.interval, self.ce_threshold)
+    }
 }
 
 /// The CE threshold, if there is one. `None` if it is wrong, which is then in the report.
@@ -237,6 +241,10 @@ impl Readable for fq_pie::Config {
             control,
             ecn_prob: ecn_prob?,
         })
+    }
+
+    fn waits(&self) -> [Option<Wait>; 2] {
+        [Some(Wait { key: "target", wait: self.control.target, interval: None }), None]
     }
 }
 

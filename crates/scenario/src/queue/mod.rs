@@ -18,7 +18,7 @@ use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Meta;
 use lastmile_queueing::spec::{Problem, Spec};
 use lastmile_queueing::{Overflow, fifo};
-use lastmile_units::Limit;
+use lastmile_units::{Duration, Limit};
 
 use crate::reader::{Table, Tagged, Unopened, Variant};
 use crate::schema::{Key, Kind, Section};
@@ -49,6 +49,19 @@ trait Readable: Sized {
             _ => "kind",
         }
     }
+
+    /// The target of its AQM, and the wait from which on it marks every packet.
+    fn waits(&self) -> [Option<Wait>; 2] {
+        [None, None]
+    }
+}
+
+/// A wait at which a queue drops or marks: its key, and the wait that the value in the file means.
+struct Wait {
+    key: &'static str,
+    wait: Duration,
+    /// CoDel's: it must be well above the target.
+    interval: Option<Duration>,
 }
 
 /// A named row of the table of disciplines.
@@ -76,6 +89,14 @@ macro_rules! rows {
                 key: <$config as Readable>::key,
             },
         }),*];
+
+        /// The kind of a named discipline, and its waits.
+        fn waits(spec: &Spec) -> Option<(&'static str, [Option<Wait>; 2])> {
+            match spec {
+                $(Spec::$kind(config) => Some(($name, Readable::waits(config))),)*
+                _ => None,
+            }
+        }
     };
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use lastmile_queueing::sched::tree::{self, Rule, Tree, TreeError, Wrong};
 use lastmile_queueing::sched::{cbq, htb};
-use lastmile_queueing::spec::Spec;
+use lastmile_queueing::spec::{Problem, Spec};
 use lastmile_units::{BitRate, ByteCount, Duration, Limit, WireBytes};
 
 use super::matching::matching;
@@ -205,18 +205,9 @@ impl Readable for htb::Config {
 
 /// Says at the line's queue if its classes are promised more than the line has.
 pub(crate) fn within(table: &Table<'_>, spec: &Spec, rate: BitRate) -> Option<()> {
-    let promised = match spec {
-        Spec::Htb(config) => config.check_link(rate),
-        Spec::Hfsc(config) => config.check_link(rate),
-        Spec::Cbq(config) if config.rate > rate => {
-            let message = format!("{}: shares of {}, and the line has {rate}", table.path("queue"), config.rate);
-            table.error("queue", message, None);
-            return None;
-        }
-        _ => Ok(()),
-    };
-    if let Err(error) = promised {
-        table.error("queue", format!("{}: {error}", table.path("queue")), consequence(&error));
+    if let Err(problem) = spec.check_link(rate) {
+        let hint = if let Problem::Tree(error) = &problem { consequence(error) } else { None };
+        table.error("queue", format!("{}: {problem}", table.path("queue")), hint);
         return None;
     }
     spec.below().into_iter().try_for_each(|below| within(table, below, rate))
@@ -242,7 +233,10 @@ pub(super) fn checked<S>(
         }
         // Rules stand in the classes that they lead to.
         TreeError::Unknown(_) | TreeError::NoLeaf(_) => (table, "default"),
-        TreeError::Count(_) | TreeError::MoreThanLink { .. } | TreeError::RealTime { .. } => (table, "classes"),
+        TreeError::Count(_)
+        | TreeError::MoreThanLink { .. }
+        | TreeError::SharesOfMore { .. }
+        | TreeError::RealTime { .. } => (table, "classes"),
     };
     at.error(key, format!("{}: {error}", at.path(key)), consequence(&error));
     None

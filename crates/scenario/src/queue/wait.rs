@@ -4,50 +4,17 @@ use lastmile_queueing::line::Config;
 use lastmile_queueing::spec::Spec;
 use lastmile_units::Duration;
 
+use super::{Wait, waits};
 use crate::reader::Table;
 
-/// A wait at which a queue drops or marks: its key, and the wait that the value in the file means.
-struct Limit {
-    kind: &'static str,
-    key: &'static str,
-    wait: Duration,
-    /// CoDel's: it must be well above the target.
-    interval: Option<Duration>,
+/// The first wait in a tree of queues that is at most `wait`, and the kind of its queue.
+fn reached(queue: &Spec, wait: Duration, of: fn([Option<Wait>; 2]) -> Option<Wait>) -> Option<(&'static str, Wait)> {
+    let own = waits(queue).and_then(|(kind, waits)| Some((kind, of(waits)?)));
+    own.filter(|(_, own)| own.wait <= wait)
+        .or_else(|| queue.below().into_iter().find_map(|queue| reached(queue, wait, of)))
 }
 
-impl Limit {
-    /// The target of the AQM of `queue`.
-    fn target(queue: &Spec) -> Option<Self> {
-        let target = |kind, wait, interval| Some(Self { kind, key: "target", wait, interval });
-        match queue {
-            Spec::Codel(codel) => target("codel", codel.target, Some(codel.interval)),
-            Spec::FqCodel(codel) => target("fq-codel", codel.target, Some(codel.interval)),
-            Spec::Pie(pie) => target("pie", pie.control.target, None),
-            Spec::FqPie(pie) => target("fq-pie", pie.control.target, None),
-            Spec::DualPi2(dual) => target("dualpi2", dual.target, None),
-            // CAKE's target is a twentieth of its round-trip time.
-            Spec::Cake(cake) => Some(Self { kind: "cake", key: "rtt", wait: cake.rtt / 20, interval: None }),
-            _ => None,
-        }
-    }
-
-    /// The wait from which on `queue` marks every packet.
-    fn threshold(queue: &Spec) -> Option<Self> {
-        let threshold = |kind, key, wait| Some(Self { kind, key, wait, interval: None });
-        match queue {
-            Spec::Codel(codel) => threshold("codel", "ce_threshold", codel.ce_threshold?.delay),
-            Spec::FqCodel(codel) => threshold("fq-codel", "ce_threshold", codel.ce_threshold?.delay),
-            Spec::DualPi2(dual) if dual.predicted.is_none() => threshold("dualpi2", "step_thresh", dual.step),
-            _ => None,
-        }
-    }
-
-    /// The first one in a tree of queues that is at most `wait`.
-    fn reached(queue: &Spec, wait: Duration, of: fn(&Spec) -> Option<Self>) -> Option<Self> {
-        let own = of(queue).filter(|own| own.wait <= wait);
-        own.or_else(|| queue.below().into_iter().find_map(|queue| Self::reached(queue, wait, of)))
-    }
-
+impl Wait {
     /// The keys with a value above `wait`, in whole milliseconds.
     fn above(&self, wait: Duration) -> String {
         let ms = wait.as_ps() / Duration::from_ms(1).as_ps() + 1;
@@ -72,8 +39,8 @@ pub(crate) fn warn_of_grants(table: &Table<'_>, key: &'static str, line: &Config
         return;
     }
     let wait = grants.longest_wait_under_load();
-    if let Some(found) = Limit::reached(queue, wait, Limit::target) {
-        let Limit { kind, key: own, wait: target, .. } = found;
+    if let Some((kind, found)) = reached(queue, wait, |[target, _]| target) {
+        let Wait { key: own, wait: target, .. } = found;
         let meaning = if own == "rtt" { " (a twentieth of rtt)" } else { "" };
         let message = format!(
             "{}.{own} of {kind}: a target of {target}{meaning}, where packets wait up to {wait} for grants: packets of \
@@ -83,8 +50,8 @@ pub(crate) fn warn_of_grants(table: &Table<'_>, key: &'static str, line: &Config
         table.warning(key, message, Some(found.above(wait)));
     }
     let wait = grants.longest_wait();
-    if let Some(found) = Limit::reached(queue, wait, Limit::threshold) {
-        let Limit { kind, key: own, wait: threshold, .. } = found;
+    if let Some((kind, found)) = reached(queue, wait, |[_, threshold]| threshold) {
+        let Wait { key: own, wait: threshold, .. } = found;
         let message = format!(
             "{}.{own} of {kind}: {threshold}, where a single packet waits up to {wait} for a grant: packets of a line \
              that is not full are marked",

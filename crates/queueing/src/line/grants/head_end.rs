@@ -104,7 +104,9 @@ struct Owed {
     amount: Amount,
 }
 
-/// A token bucket, as the time at which it is full again.
+/// A token bucket, as the time at which it is full again. It is no [`TokenBucket`](crate::TokenBucket), since grants
+/// are made before their time: the last charge can be withdrawn, and a byte that is partly earned at the beginning of
+/// a grant is missing.
 #[derive(Clone, Copy, Debug)]
 struct Tokens {
     rate: BitRate,

@@ -8,7 +8,8 @@ use lastmile_units::{BitRate, Duration, Instant, Serialiser, WireBytes};
 
 const PS_PER_S: u128 = 1_000_000_000_000;
 
-/// A rate, and a burst above it.
+/// A rate, and a burst above it. It is no [`TokenBucket`](crate::TokenBucket), since it counts tokens in time, as
+/// `sch_htb` of Linux does: the modes of classes are computed from times, and a test is no multiplication.
 #[derive(Clone, Debug)]
 pub(super) struct Bucket {
     serialiser: Serialiser,
