@@ -17,17 +17,19 @@ export const BROWSERS = Object.entries(PROGRAMS).flatMap(([name, programs]) => {
   return program === undefined ? [] : [[name, program]];
 });
 
+/** The longest wait of a test for its browser: it ends one that hangs, and a busy machine takes its time. */
+export const PATIENCE = 120_000;
+
 /** Starts a browser without a window. */
 export function launch([browser, executablePath]) {
   const args = browser === "chrome" ? ["--no-sandbox", "--disable-dev-shm-usage"] : [];
-  return puppeteer.launch({ browser, executablePath, headless: true, args });
+  return puppeteer.launch({ browser, executablePath, headless: true, args, timeout: PATIENCE });
 }
 
 /** A page that records errors of its console and requests to other places than its own. */
 export async function open(browser, address, { width = 1280, height = 900, scheme = "light", script = true } = {}) {
   const page = await browser.newPage();
-  // Only to end a test that hangs: on a busy machine all is slow.
-  page.setDefaultTimeout(120_000);
+  page.setDefaultTimeout(PATIENCE);
   const wrong = [];
   page.on("pageerror", (error) => wrong.push(`error: ${error.message}`));
   page.on("console", (message) => {

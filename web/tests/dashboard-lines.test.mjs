@@ -15,7 +15,7 @@ const program = path.resolve(process.env.LASTMILE ?? "../target/debug/lastmile")
 /** A queue of one second upstream. */
 const LINE = `
 name = "mine <b onclick='x'>&amp;"
-duration = "300 s"
+duration = "900 s"
 
 [access]
 encapsulation = "bridged-vcmux-fcs"
@@ -42,7 +42,7 @@ const bytes = Buffer.alloc(972);
 setInterval(() => { for (let i = 0; i < 2; i += 1) socket.send(bytes, 9000, "198.18.0.1"); }, 20);
 `;
 
-const options = { skip: obstacle(program, ["/dev/net/tun"]), timeout: 300_000 };
+const options = { skip: obstacle(program, ["/dev/net/tun"]), timeout: 900_000 };
 
 /** Runs the program with its dashboard while `use` has its process and the address of its page. */
 async function served(command, text, use) {

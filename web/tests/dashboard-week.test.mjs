@@ -106,7 +106,7 @@ async function memory(page) {
 
 test(
   "a dashboard left open takes no more memory",
-  { skip: chrome === undefined && "no Chromium", timeout: long ? 7_200_000 : 300_000 },
+  { skip: chrome === undefined && "no Chromium", timeout: long ? 7_200_000 : 900_000 },
   async () => {
     const [source, browser] = await Promise.all([program(), launch(chrome)]);
     try {
@@ -116,7 +116,7 @@ test(
         await source.until(second);
         await page.waitForFunction(
           (words) => document.querySelector("#status").textContent === words,
-          { timeout: 120_000 },
+          { timeout: 300_000 },
           `policy ${second}`,
         );
         return memory(page);

@@ -48,7 +48,7 @@ const bytes = Buffer.alloc(1172);
 setInterval(() => { for (let i = 0; i < 4; i += 1) socket.send(bytes, 9000, "10.9.0.2"); }, 60);
 `;
 
-test("the dashboard of a shaper, in browsers", { skip: obstacle(program), timeout: 600_000 }, async () => {
+test("the dashboard of a shaper, in browsers", { skip: obstacle(program), timeout: 1_200_000 }, async () => {
   const folder = mkdtempSync(path.join(tmpdir(), "lastmile-dashboard-"));
   const children = [];
   try {

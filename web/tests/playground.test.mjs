@@ -179,7 +179,7 @@ for (const installed of BROWSERS) {
 }
 
 describe("summary.json", () => {
-  test("has the bytes of the command for every shipped scenario", { timeout: 600_000 }, async () => {
+  test("has the bytes of the command for every shipped scenario", { timeout: 1_800_000 }, async () => {
     const [installed] = BROWSERS;
     const folder = mkdtempSync(path.join(tmpdir(), "lastmile-bytes-"));
     const [browser, server] = await Promise.all([launch(installed), serve(site)]);

@@ -44,14 +44,24 @@ def test_a_pipe_gets_all_of_the_output(lastmile: Command) -> None:
     assert whole.endswith("]\n") and len(whole) > 4096
 
 
+def listens(process: subprocess.Popen[bytes]) -> bool:
+    """Whether the command handles signals: SIGTERM is the 15th of SigCgt in proc_pid_status(5)."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    (mask,) = (line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:"))
+    return int(mask, 16) >> 14 & 1 == 1
+
+
 @of_the_wheel
 def test_a_signal_ends_the_command_with_its_number() -> None:
     script = Path(sys.executable).with_name("lastmile")
     arguments = ["run", "scenarios/upload-starves-download.toml", "--duration", "200 h", "--set", "record.series=false"]
     with subprocess.Popen([script, *arguments], cwd=ROOT, stdout=subprocess.DEVNULL) as process:
-        time.sleep(1)
+        while not listens(process) and process.poll() is None:
+            time.sleep(0.01)
+        # The run is then in the middle.
+        time.sleep(0.3)
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=10) == 130
+        assert process.wait(timeout=60) == 130
 
 
 @of_the_wheel

@@ -159,13 +159,23 @@ def test_a_study_that_is_killed_at_random_moments_loses_no_finished_run(tmp_path
 
 def test_ctrl_c_stops_a_study_and_it_goes_on(endless: lm.Scenario, tmp_path: Path) -> None:
     study = lm.study(endless, {"duration": ["1 s", "200 h", "300 h"]})
-    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
-    began = time.monotonic()
+    at: list[float] = []
+
+    def interrupt() -> None:
+        # In the second run.
+        deadline = time.monotonic() + 60
+        while not files(tmp_path) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.3)
+        at.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
     with pytest.raises(KeyboardInterrupt):
+        thread.start()
         study.run(tmp_path)
-    timer.join()
-    assert time.monotonic() - began < 5 and study.status(tmp_path) == (1, 3)
+    thread.join()
+    assert time.monotonic() - at[0] < 5 and study.status(tmp_path) == (1, 3)
 
 
 def test_a_callback_that_raises_ends_the_study(download: lm.Scenario, tmp_path: Path) -> None:

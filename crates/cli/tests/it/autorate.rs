@@ -163,7 +163,7 @@ fn a_shaper_finds_the_rate_of_the_line() {
     assert_eq!((down(&steady), steady.get("reflectors")), (None, None));
     assert_eq!(site.ask(&["reload"]).2, Some(0));
     until("a new controller pings", || at(&site.status(), "reflectors.replies").as_u64() > Some(0));
-    assert!(at(&site.status(), "reflectors.pings").as_u64() < Some(60), "it counts from the reload");
+    assert!(at(&site.status(), "reflectors.pings").as_u64() < Some(150), "it counts from the reload");
     shaper.signal("TERM");
     assert_eq!(shaper.ended().0, Some(0));
 }
@@ -208,9 +208,9 @@ fn a_spare_reflector_takes_over_from_a_silent_one() {
     shaper.says("reflector 10.9.0.77 is replaced by 10.9.0.3: its replies are late or missing");
     let replies = || at(&site.status(), "reflectors.replies").as_u64().unwrap();
     let before = replies();
-    thread::sleep(Duration::from_secs(2));
-    // Of two hosts, where one would have 6 or 7.
-    assert!(replies() - before >= 10, "{before}, {}", replies());
+    thread::sleep(Duration::from_secs(4));
+    // Of two hosts 26, where one would have 13.
+    assert!(replies() - before >= 18, "{before}, {}", replies());
     assert_eq!(at(&site.status(), "reflectors.replaced"), 1);
     assert!(site.ask(&["status"]).0.contains(" replies, 1 replaced\n"));
 }

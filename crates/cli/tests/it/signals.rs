@@ -170,6 +170,7 @@ fn a_second_signal_ends_at_once_whichever_it_is() {
         [("HUP", "INT", [129, 130]), ("INT", "TERM", [130, 143]), ("HUP", "TERM", [129, 143])].repeat(2)
     {
         let child = begun(&scratch.path, &["run", "long.toml", "--out", "out", "--capture", "up"]);
+        wait_until("it writes no capture", || !names(&scratch.path.join("out")).is_empty());
         for name in ["STOP", first, second, "CONT"] {
             signal(&child, name);
         }

@@ -287,6 +287,7 @@ fn watch_goes_on_without_a_route_a_shaper_and_a_store_that_can_be_written() {
     thread::sleep(Duration::from_secs(1));
     let other = rusqlite::Connection::open(&store).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let locked = site.document();
     thread::sleep(Duration::from_secs(1));
     let while_locked = site.document();
     other.execute_batch("COMMIT").unwrap();
@@ -295,12 +296,8 @@ fn watch_goes_on_without_a_route_a_shaper_and_a_store_that_can_be_written() {
     assert_eq!(watcher.stopped(), Some(0));
     let document = site.document();
     let sent = |document: &Value| number(of(at(document, "paths"), &[("target", "127.0.0.1")]), "total.sent");
-    assert!(
-        sent(&document) >= 25.0 && sent(&while_locked) <= 15.0,
-        "{} after {}",
-        sent(&document),
-        sent(&while_locked)
-    );
+    assert!((sent(&while_locked) - sent(&locked)).abs() < 0.5, "nothing is written while it is locked");
+    assert!(sent(&document) >= 25.0, "{} after {}", sent(&document), sent(&locked));
     let lost = of(at(&document, "paths"), &[("target", "2001:db8::1")]);
     assert!(number(lost, "total.lost") >= 20.0 && (number(lost, "total.loss") - 1.0).abs() < 1e-9, "{lost:#}");
     let events: Vec<&str> =
@@ -322,14 +319,16 @@ fn watch_counts_an_outage_for_as_long_as_it_lasts() {
     let watcher = site.watch(&["--no-gateway", "10.9.0.3"]);
     thread::sleep(Duration::from_secs(1));
     let link = |state: &str| ip(&format!("-n {} link set eth {state}", site.left.name()));
+    let begun = Instant::now();
     link("down");
     thread::sleep(Duration::from_secs(2));
     link("up");
+    let most = begun.elapsed().as_secs_f64() * 10.0 + 6.0;
     thread::sleep(Duration::from_secs(3));
     assert_eq!(watcher.stopped(), Some(0));
     let document = site.document();
     let lost = number(of(at(&document, "paths"), &[("target", "10.9.0.3")]), "total.lost");
-    assert!((15.0..=26.0).contains(&lost), "{lost} lost");
+    assert!((15.0..=most).contains(&lost), "{lost} lost, {most} at most");
 }
 
 /// The unit gives no more capabilities, and the watcher's own limits leave it what it needs.
@@ -344,7 +343,7 @@ fn watch_needs_no_more_than_the_capabilities_of_its_unit() {
     let child = Running(site.left.run(|| command.spawn()).unwrap().unwrap());
     let watcher = Watcher { child, said: String::new() };
     let pid = watcher.child.id();
-    thread::sleep(Duration::from_secs(2));
+    thread::sleep(Duration::from_secs(4));
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)).unwrap().trim().to_owned();
     assert_eq!((line("Seccomp:"), line("NoNewPrivs:")), ("2".to_owned(), "1".to_owned()));

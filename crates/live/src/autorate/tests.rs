@@ -155,9 +155,11 @@ fn reflectors_are_pinged_in_turns_and_their_replies_count() {
             thread::sleep(time::Duration::from_millis(1020));
             ending.stop();
         });
-        steering.counts().unwrap()
+        (steering.counts().unwrap(), steering.now().since(Instant::ZERO).as_ms() / 50 + 1)
     });
-    // One every 50 ms from 0 on; a busy machine loses turns.
-    assert!((10..=21).contains(&counts.pings) && counts.pings - counts.replies <= 1, "{counts:?}");
-    assert!(reflectors.0.iter().all(|reflector| reflector.sequence >= 5), "each had some");
+    // One every 50 ms from 0 on. A busy machine loses turns, and may end before the replies of its last ones, of which
+    // each of six pingers has one at most.
+    let (Counts { pings, replies, .. }, most) = counts;
+    assert!((most / 3..=most).contains(&pings) && pings - replies <= 6, "{counts:?}");
+    assert!(reflectors.0.iter().all(|reflector| u64::from(reflector.sequence) >= most / 6), "each had some");
 }

@@ -134,6 +134,11 @@ impl Supervisor<'_> {
             let patience = until.saturating_duration_since(Instant::now()).clamp(FIRST_PAUSE, self.silence);
             let watched = [handle.as_fd(), self.stop.as_fd(), self.hang_up.as_fd(), pulse.as_fd()];
             let [ended, stopped, hung_up, beat] = wait::readable(watched.map(Some), Some(patience)).context(what)?;
+            // A child that has ended meanwhile was alive, too.
+            if beat {
+                forget(&pulse).context(what)?;
+                (watch.heard, watch.alive, self.ever_alive) = (Instant::now(), true, true);
+            }
             if ended {
                 return Ok((child.wait().context(what)?, watch.last.is_some()));
             }
@@ -145,10 +150,6 @@ impl Supervisor<'_> {
             if hung_up {
                 self.hang_up.rearm().context(what)?;
                 watch.reload = true;
-            }
-            if beat {
-                forget(&pulse).context(what)?;
-                (watch.heard, watch.alive, self.ever_alive) = (Instant::now(), true, true);
             }
             // A child that does not carry packets yet might not catch it, and die.
             if watch.reload && watch.alive {
@@ -208,8 +209,9 @@ mod tests {
 
     use super::*;
 
-    /// `script` as a child, whose heart is its standard input; the messages, and how it ended.
-    fn told(script: &str, stop_after: usize) -> (Vec<&'static str>, ExitStatus) {
+    /// `script` as a child, whose heart is its standard input, and which hangs after this silence; the messages, and
+    /// how it ended.
+    fn told(script: &str, stop_after: usize, silence: Duration) -> (Vec<&'static str>, ExitStatus) {
         let (stop, hang_up) = (Stop::new().unwrap(), Stop::new().unwrap());
         let handle = stop.handle().unwrap();
         let events = RefCell::new(Vec::new());
@@ -224,7 +226,6 @@ mod tests {
                 handle.stop();
             }
         };
-        let silence = Duration::from_millis(500);
         let wait = &mut |pause| stop.within(pause);
         let mut supervisor = Supervisor { stop: &stop, hang_up: &hang_up, tell, wait, silence, ever_alive: false };
         let status = supervisor.keep_running(&mut command).unwrap();
@@ -233,25 +234,25 @@ mod tests {
 
     #[test]
     fn a_child_that_dies_is_followed_by_another_until_told_to_stop() {
-        let (events, status) = told("printf . >&0; sleep 0.1; exit 3", 3);
+        let (events, status) = told("printf . >&0; exit 3", 3, SILENCE);
         assert_eq!((events, status.code()), (vec!["ended"; 3], Some(3)));
     }
 
     #[test]
     fn one_that_ends_well_or_never_came_up_has_no_successor() {
-        assert_eq!(told("printf . >&0; exit 0", 9).0, [""; 0]);
-        let (events, status) = told("exit 2", 9);
+        assert_eq!(told("printf . >&0; exit 0", 9, SILENCE).0, [""; 0]);
+        let (events, status) = told("exit 2", 9, SILENCE);
         assert_eq!((events, status.code()), (vec![], Some(2)));
     }
 
     #[test]
     fn one_that_is_not_heard_any_more_is_killed_and_one_that_beats_is_not() {
-        let started = Instant::now();
-        assert_eq!(told("printf . >&0; exec sleep 100", 2).0, ["hung", "ended"]);
-        assert!(started.elapsed() > Duration::from_millis(500));
-        // Three times the silence, with a beat twice in it.
-        let beats = "for i in 1 2 3 4 5 6; do printf . >&0; sleep 0.25; done";
-        assert_eq!(told(beats, 9).0, [""; 0]);
+        let (started, short) = (Instant::now(), Duration::from_millis(500));
+        assert_eq!(told("printf . >&0; exec sleep 100", 2, short).0, ["hung", "ended"]);
+        assert!(started.elapsed() > short);
+        // Half as long again as the silence, with a beat four times in it.
+        let beats = "for i in 1 2 3 4 5 6; do printf . >&0; sleep 0.5; done";
+        assert_eq!(told(beats, 9, Duration::from_secs(2)).0, [""; 0]);
     }
 
     /// A shell that does not catch SIGHUP dies of it.

@@ -247,7 +247,7 @@ fn an_interface_goes_down_and_comes_up(path: Path) {
         thread::sleep(StdDuration::from_millis(100));
         let none = pings(&hosts.left, 5, Duration::from_ms(10));
         ip(&format!("-n {middle} link set east up"));
-        thread::sleep(StdDuration::from_millis(100));
+        thread::sleep(StdDuration::from_millis(500));
         [first, none, pings(&hosts.left, 10, Duration::from_ms(10))]
     });
     assert_eq!(replies.map(|replies| replies.sorted().len()), [10, 0, 10], "{path}: {outcome:?}");
@@ -262,7 +262,7 @@ fn an_interface_that_is_removed_ends_the_run_with_an_error() {
         let hosts = Hosts::new(false);
         let mut world = World::build(&between(&hosts, Config { path, ..wire() })).unwrap();
         let result = thread::scope(|scope| {
-            let carrier = scope.spawn(|| world.run(&Stop::new().unwrap(), Some(Duration::from_s(5))));
+            let carrier = scope.spawn(|| world.run(&Stop::new().unwrap(), Some(Duration::from_s(20))));
             thread::sleep(StdDuration::from_millis(200));
             if down_first {
                 ip(&format!("-n {} link set east down", hosts.middle.name()));

@@ -157,10 +157,11 @@ mod tests {
     fn a_listener_and_a_closed_port_both_answer() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let open = listener.local_addr().unwrap();
-        let is_short = |sample: &Sample| sample.rtt_s.is_some_and(|rtt_s| rtt_s < 0.1);
-        assert!(samples(open, 3).iter().all(is_short));
+        // A busy machine delays some, but not all.
+        let shortest_s = || samples(open, 3).iter().map(|sample| sample.rtt_s.unwrap()).fold(1.0, f64::min);
+        assert!(shortest_s() < 0.1);
         drop(listener);
-        assert!(samples(open, 3).iter().all(is_short));
+        assert!(shortest_s() < 0.1);
     }
 
     /// A listener with one connection in its queue answers no further SYN. Each has a sample of its own at its time,

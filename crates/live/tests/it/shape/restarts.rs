@@ -13,7 +13,7 @@ fn interfaces_may_go_down_and_up_and_change_their_mtu() {
         ip(&format!("-n {middle} link set east down"));
         thread::sleep(StdDuration::from_millis(100));
         ip(&format!("-n {middle} link set east up"));
-        thread::sleep(StdDuration::from_millis(100));
+        thread::sleep(StdDuration::from_millis(500));
         let second = pings(&hosts.left, 10, Duration::from_ms(10));
         for (namespace, device) in
             [(middle, "west"), (middle, "east"), (hosts.left.name(), "eth"), (hosts.right.name(), "eth")]

@@ -2,7 +2,7 @@
 
 use std::net::{Shutdown, TcpListener};
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 use crate::own::wire::LONGEST_OPENING;
 use crate::serve::{Limits, Server};
@@ -22,8 +22,11 @@ struct Relayed {
 #[derive(Clone, Default)]
 struct Relay {
     relayed: Arc<Mutex<Vec<Arc<Relayed>>>>,
-    /// The connection that is held up, 0 for none, and the bytes of all others when it was let go.
+    /// The connection that is held up, 0 for none; whether its first bytes are there, and whether they may go on.
     held: Arc<AtomicUsize>,
+    holds: Arc<AtomicBool>,
+    go: Arc<AtomicBool>,
+    /// The bytes of all others when it was let go.
     before: Arc<AtomicU64>,
 }
 
@@ -53,7 +56,8 @@ impl Relay {
         while let Ok(len @ 1..) = from.read(&mut buffer) {
             let first = upward && relayed.up.fetch_add(len as u64, Ordering::Relaxed) == 0;
             if first && number > 0 && number == self.held.load(Ordering::Relaxed) {
-                thread::sleep(Duration::from_millis(700));
+                self.holds.store(true, Ordering::Relaxed);
+                until(|| self.go.load(Ordering::Relaxed));
                 let all = self.relayed.lock().unwrap();
                 let streams = all.iter().skip(1).map(|other| other.up.load(Ordering::Relaxed));
                 self.before.store(streams.sum(), Ordering::Relaxed);
@@ -130,8 +134,10 @@ fn no_stream_is_loaded_before_each_is_accepted() {
         relayed(|client, relay| {
             relay.held.store(2, Ordering::Relaxed);
             let (done, warnings) = load(client, direction, |transferred| {
-                thread::sleep(Duration::from_millis(400));
+                until(|| relay.holds.load(Ordering::Relaxed));
+                thread::sleep(Duration::from_millis(300));
                 assert_eq!(moved(transferred), 0, "{direction:?} before the second stream");
+                relay.go.store(true, Ordering::Relaxed);
                 until(|| moved(transferred) > 1_000_000);
             });
             done.unwrap();
@@ -149,7 +155,8 @@ fn a_stream_that_ends_is_told_and_the_others_run_on() {
             let (done, warnings) = load(client, direction, |transferred| {
                 until(|| moved(transferred) > 0);
                 relay.end(1..=1);
-                thread::sleep(Duration::from_millis(300));
+                // The client looks every 50 ms, and a busy machine later.
+                thread::sleep(Duration::from_millis(1500));
                 let before = moved(transferred);
                 until(|| moved(transferred) > before + 1_000_000);
             });
