@@ -93,8 +93,9 @@ impl Listener {
     /// A program that lives answers there, the path is a file of another kind, or it cannot be written.
     pub fn bind(path: &Path) -> Result<Self, Error> {
         let what = || format!("opening the control socket {}", path.display());
-        // A queue of clients that is full belongs to a program that lives, too.
-        if connect(path, PROBE).map_or_else(|error| error.kind() == io::ErrorKind::WouldBlock, |_| true) {
+        // A queue of clients that is full belongs to a program that lives, too. A signal may end the wait for it.
+        let is_full = |error: io::Error| matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted);
+        if connect(path, PROBE).map_or_else(is_full, |_| true) {
             return Err(Error::InUse { path: path.display().to_string() });
         }
         if let Some(folder) = path.parent() {

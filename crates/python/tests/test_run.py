@@ -149,7 +149,7 @@ def test_other_threads_run_during_a_simulation(download: lm.Scenario) -> None:
 
     thread = threading.Thread(target=count)
     thread.start()
-    run = lm.run(download.set("duration", "120 s"))
+    run = lm.run(download.set("duration", "600 s"))
     before = counted
     over.set()
     thread.join()
