@@ -213,7 +213,7 @@ fn judge(
     // The burst has ended at its largest wait, unless a law has met it.
     let burst = &seen[before.min(seen.len())..start.min(seen.len())];
     let met_s = middle(&delays(&burst[burst.len() - burst.len() / 4..])) - idle;
-    let law = own_wait_s.map_or(Law::Hidden, |own| law(hold, idle, (met_s, own.value), packet_s, (full_s, loss)));
+    let law = own_wait_s.map_or(Law::Hidden, |own| law(hold, idle, (met_s, own), packet_s, (full_s, loss)));
     let fair = echoes.and_then(|echoes| fair(hold, echoes, idle, idle_echo));
     Discipline { kinds: kinds(law, fair), own_wait_s, other_wait_s }
 }
@@ -226,7 +226,14 @@ fn less(estimate: Estimate, by: f64) -> Estimate {
     Estimate { value: estimate.value - by, low: estimate.low - by, high: estimate.high - by }
 }
 
-fn law(hold: &[Seen], idle: f64, (met, settled): (f64, f64), packet_s: f64, (full_s, loss): (Option<f64>, f64)) -> Law {
+fn law(
+    hold: &[Seen],
+    idle: f64,
+    (met, own): (f64, Estimate),
+    packet_s: f64,
+    (full_s, loss): (Option<f64>, f64),
+) -> Law {
+    let settled = own.value;
     let waits = windows(hold).map(|window| middle(&delays(window)) - idle);
     let windows: Vec<f64> = std::iter::once(met).chain(waits).collect();
     let fallen = (0..windows.len()).any(|at| has_fallen(windows[at], &windows[at + 1..]));
@@ -248,10 +255,12 @@ fn law(hold: &[Seen], idle: f64, (met, settled): (f64, f64), packet_s: f64, (ful
     }
     // A fast line's packets end before CoDel has reached its target.
     let falls = windows[windows.len() - 1] < 0.9 * windows[windows.len() / 2];
-    let low = settled < CODEL_S.max(3.5 * packet_s);
+    // A wait excludes a law where its whole interval does.
+    let low = own.low < CODEL_S.max(3.5 * packet_s);
+    let between = own.low < PIE_S.end && own.high >= PIE_S.start;
     match change {
         Some(change) if change < REGULAR.0 && (low || falls || !fallen) => Law::Codel,
-        Some(change) if change > REGULAR.1 && PIE_S.contains(&settled) => Law::Pie,
+        Some(change) if change > REGULAR.1 && between => Law::Pie,
         Some(change) if change < REGULAR.0 || change > REGULAR.1 => Law::Other,
         _ => Law::Controlled,
     }
@@ -338,6 +347,23 @@ mod tests {
         let held = Estimate { value: 0.04, low: 0.039, high: 0.041 };
         let other = Discipline { kinds: Vec::new(), own_wait_s: Some(held), other_wait_s: None };
         assert!(other.is_controlled() && other.warning("up").unwrap().contains("holds its queue at 40.0 ms"));
+    }
+
+    /// A queue at 4 Mbit/s that was brought down to 12 ms by drops at equal times: above CoDel's 10.5 ms, unless the
+    /// interval of the wait reaches below them.
+    #[test]
+    fn a_wait_excludes_a_law_where_its_whole_interval_does() {
+        let (idle, packet_s) = (0.01, 0.003);
+        let seen = |at: usize| {
+            let (sent, wait) = (at as f64 * packet_s, if at < 100 { 0.025 } else { 0.012 });
+            Seen { size: 1500, sent, arrived: (at % 20 != 19).then_some(sent + idle + wait) }
+        };
+        let hold: Vec<Seen> = (0..1000).map(seen).collect();
+        let found = |low, high| {
+            let own = Estimate { value: 0.012, low, high };
+            law(&hold, idle, (0.025, own), packet_s, (None, 0.0))
+        };
+        assert_eq!((found(0.0115, 0.0125), found(0.0095, 0.0145)), (Law::Other, Law::Codel));
     }
 
     /// One moment below is a change of the rate, two are a law; a wait of a few milliseconds is below all targets.
