@@ -163,7 +163,7 @@ fn a_shaper_finds_the_rate_of_the_line() {
     assert_eq!((down(&steady), steady.get("reflectors")), (None, None));
     assert_eq!(site.ask(&["reload"]).2, Some(0));
     until("a new controller pings", || at(&site.status(), "reflectors.replies").as_u64() > Some(0));
-    assert!(at(&site.status(), "reflectors.pings").as_u64() < Some(150), "it counts from the reload");
+    assert!(at(&site.status(), "reflectors.pings").as_u64() < Some(60), "it counts from the reload");
     shaper.signal("TERM");
     assert_eq!(shaper.ended().0, Some(0));
 }

@@ -112,9 +112,8 @@ fn after_a_reload_urgent_packets_do_not_wait_for_the_old_backlog() {
     drop(sink);
     let backlog = site.status();
     assert_eq!(backlog.pointer("/reloads/done").and_then(serde_json::Value::as_u64), Some(1), "{backlog}");
-    let [p25, p95] = [25, 95].map(|percent| times[times.len() * percent / 100]);
+    let p95 = times[times.len() * 95 / 100];
     eprintln!("after a reload: median {} ms, 95th percentile {p95} ms", times[times.len() / 2]);
-    // A datagram of 500 bytes takes 10 ms of the line, and two of them may be in flight. Behind the backlog all pings
-    // would wait; a busy machine delays some.
-    assert!(p25 < 30.0, "{times:?}");
+    // A datagram of 500 bytes takes 10 ms of the line, and two of them may be in flight.
+    assert!(p95 < 30.0, "{times:?}");
 }

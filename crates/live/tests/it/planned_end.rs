@@ -126,7 +126,7 @@ fn what_waits_at_a_planned_end_departs_at_the_rate_of_the_line() {
     }
 }
 
-/// 300 of them take 3 s: within the second of the end 101 depart, fewer on a busy machine, and some did before it.
+/// 300 of them take 3 s: within the second of the end 101 depart, and some did before it.
 #[test]
 #[ignore = "needs root: real packets"]
 fn a_planned_end_takes_no_longer_than_a_second_and_a_second_request_ends_it_at_once() {
@@ -134,8 +134,8 @@ fn a_planned_end_takes_no_longer_than_a_second_and_a_second_request_ends_it_at_o
     let (numbers, snapshot, [_, took]) = ended_with(300, Path::PacketSockets, |_| {});
     let queued = snapshot.up.hops[0].queued.packets.as_u64();
     assert_eq!(numbers.len() as u64 + queued, 300, "{snapshot:?}");
-    assert!((50..250).contains(&numbers.len()), "{}", numbers.len());
-    assert!(took > StdDuration::from_millis(950) && took < StdDuration::from_millis(2500), "{took:?}");
+    assert!((95..190).contains(&numbers.len()), "{}", numbers.len());
+    assert!(took > StdDuration::from_millis(950) && took < StdDuration::from_millis(1500), "{took:?}");
 
     let twice = |handle: &StopHandle| {
         thread::sleep(StdDuration::from_millis(100));
@@ -144,5 +144,5 @@ fn a_planned_end_takes_no_longer_than_a_second_and_a_second_request_ends_it_at_o
     let (numbers, snapshot, [_, took]) = ended_with(300, Path::PacketSockets, twice);
     let queued = snapshot.up.hops[0].queued.packets.as_u64();
     assert_eq!(numbers.len() as u64 + queued, 300, "{snapshot:?}");
-    assert!(queued > 100 && took < StdDuration::from_millis(950), "{queued} {took:?}");
+    assert!(queued > 150 && took < StdDuration::from_millis(700), "{queued} {took:?}");
 }
