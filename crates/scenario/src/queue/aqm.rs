@@ -4,7 +4,7 @@ use lastmile_queueing::aqm::{codel, docsis_pie, dualpi2, pie, red};
 use lastmile_queueing::spec::Problem;
 use lastmile_units::{BitRate, ByteCount, Duration, PacketCount, Ratio, WireBytes};
 
-use super::{Readable, Wait, Wire, capacity};
+use super::{Readable, Wait, Waits, Wire, capacity};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 
@@ -64,18 +64,19 @@ impl Readable for codel::Config {
         Some(Self { target: target?, interval: interval?, limit: limit?, ecn: ecn?, largest: largest?, ce_threshold })
     }
 
-    fn waits(&self) -> [Option<Wait>; 2] {
+    fn waits(&self) -> Waits {
         codel_waits(self.target, self.interval, self.ce_threshold)
     }
 }
 
-pub(super) fn codel_waits(
-    target: Duration,
-    interval: Duration,
-    ce_threshold: Option<codel::CeThreshold>,
-) -> [Option<Wait>; 2] {
+pub(super) fn codel_waits(target: Duration, interval: Duration, ce_threshold: Option<codel::CeThreshold>) -> Waits {
     let marks = |marks: codel::CeThreshold| Wait { key: "ce_threshold", wait: marks.delay, interval: None };
-    [Some(Wait { key: "target", wait: target, interval: Some(interval) }), ce_threshold.map(marks)]
+    let target = Wait { key: "target", wait: target, interval: Some(interval) };
+    Waits { target: Some(target), threshold: ce_threshold.map(marks) }
+}
+
+pub(super) fn pie_waits(target: Duration) -> Waits {
+    Waits { target: Some(Wait { key: "target", wait: target, interval: None }), threshold: None }
 }
 
 /// Keys of the control of PIE, which the queues of FQ-PIE have too.
@@ -165,8 +166,8 @@ impl Readable for pie::Config {
         Some(Self { control: control?, limit: limit? })
     }
 
-    fn waits(&self) -> [Option<Wait>; 2] {
-        [Some(Wait { key: "target", wait: self.control.target, interval: None }), None]
+    fn waits(&self) -> Waits {
+        pie_waits(self.control.target)
     }
 }
 
@@ -358,10 +359,10 @@ impl Readable for dualpi2::Config {
         }
     }
 
-    fn waits(&self) -> [Option<Wait>; 2] {
+    fn waits(&self) -> Waits {
         let step = Wait { key: "step_thresh", wait: self.step, interval: None };
         let target = Wait { key: "target", wait: self.target, interval: None };
-        [Some(target), self.predicted.is_none().then_some(step)]
+        Waits { target: Some(target), threshold: self.predicted.is_none().then_some(step) }
     }
 }
 

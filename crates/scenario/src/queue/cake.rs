@@ -6,7 +6,7 @@ use lastmile_queueing::cake::{CakeError, Config, Diffserv, Isolation};
 use lastmile_queueing::spec::Problem;
 use lastmile_units::{BitRate, ByteCount, Duration};
 
-use super::{Readable, Wait, Wire};
+use super::{Readable, Wait, Waits, Wire};
 use crate::line::encapsulation;
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
@@ -162,7 +162,7 @@ impl Readable for Config {
     }
 
     /// CAKE's target is a twentieth of its round-trip time.
-    fn waits(&self) -> [Option<Wait>; 2] {
-        [Some(Wait { key: "rtt", wait: self.rtt / 20, interval: None }), None]
+    fn waits(&self) -> Waits {
+        Waits { target: Some(Wait { key: "rtt", wait: self.rtt / 20, interval: None }), threshold: None }
     }
 }

@@ -7,10 +7,10 @@ use lastmile_queueing::aqm::codel::{CeThreshold, Selector};
 use lastmile_queueing::fair::{Among, Class, FlowKeys, Per, drr, fq_codel, fq_pie, sfq, wf2q_plus, wfq};
 use lastmile_units::{ByteCount, Duration, PacketCount, Ratio, WireBytes};
 
-use super::aqm::{CE_THRESHOLD, ECN, INTERVAL, LARGEST, TARGET, codel_waits, pie_control, pie_keys};
+use super::aqm::{CE_THRESHOLD, ECN, INTERVAL, LARGEST, TARGET, codel_waits, pie_control, pie_keys, pie_waits};
 use super::sched::{class_spec, classes};
 use super::words::MaskedByte;
-use super::{BELOW, DROP, LIMIT, Readable, Wait, Wire, capacity};
+use super::{BELOW, DROP, LIMIT, Readable, Waits, Wire, capacity};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 
@@ -174,7 +174,7 @@ impl Readable for fq_codel::Config {
         })
     }
 
-    fn waits(&self) -> [Option<Wait>; 2] {
+    fn waits(&self) -> Waits {
         codel_waits(self.target, self.interval, self.ce_threshold)
     }
 }
@@ -243,8 +243,8 @@ impl Readable for fq_pie::Config {
         })
     }
 
-    fn waits(&self) -> [Option<Wait>; 2] {
-        [Some(Wait { key: "target", wait: self.control.target, interval: None }), None]
+    fn waits(&self) -> Waits {
+        pie_waits(self.control.target)
     }
 }
 

@@ -50,10 +50,19 @@ trait Readable: Sized {
         }
     }
 
-    /// The target of its AQM, and the wait from which on it marks every packet.
-    fn waits(&self) -> [Option<Wait>; 2] {
-        [None, None]
+    /// The waits at which it drops or marks.
+    fn waits(&self) -> Waits {
+        Waits::default()
     }
+}
+
+/// The waits at which a queue drops or marks.
+#[derive(Default)]
+struct Waits {
+    /// The target of its AQM.
+    target: Option<Wait>,
+    /// From here on it marks every packet.
+    threshold: Option<Wait>,
 }
 
 /// A wait at which a queue drops or marks: its key, and the wait that the value in the file means.
@@ -91,7 +100,7 @@ macro_rules! rows {
         }),*];
 
         /// The kind of a named discipline, and its waits.
-        fn waits(spec: &Spec) -> Option<(&'static str, [Option<Wait>; 2])> {
+        fn waits(spec: &Spec) -> Option<(&'static str, Waits)> {
             match spec {
                 $(Spec::$kind(config) => Some(($name, Readable::waits(config))),)*
                 _ => None,

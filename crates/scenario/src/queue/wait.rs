@@ -4,11 +4,11 @@ use lastmile_queueing::line::Config;
 use lastmile_queueing::spec::Spec;
 use lastmile_units::Duration;
 
-use super::{Wait, waits};
+use super::{Wait, Waits, waits};
 use crate::reader::Table;
 
 /// The first wait in a tree of queues that is at most `wait`, and the kind of its queue.
-fn reached(queue: &Spec, wait: Duration, of: fn([Option<Wait>; 2]) -> Option<Wait>) -> Option<(&'static str, Wait)> {
+fn reached(queue: &Spec, wait: Duration, of: fn(Waits) -> Option<Wait>) -> Option<(&'static str, Wait)> {
     let own = waits(queue).and_then(|(kind, waits)| Some((kind, of(waits)?)));
     own.filter(|(_, own)| own.wait <= wait)
         .or_else(|| queue.below().into_iter().find_map(|queue| reached(queue, wait, of)))
@@ -39,7 +39,7 @@ pub(crate) fn warn_of_grants(table: &Table<'_>, key: &'static str, line: &Config
         return;
     }
     let wait = grants.longest_wait_under_load();
-    if let Some((kind, found)) = reached(queue, wait, |[target, _]| target) {
+    if let Some((kind, found)) = reached(queue, wait, |waits| waits.target) {
         let Wait { key: own, wait: target, .. } = found;
         let meaning = if own == "rtt" { " (a twentieth of rtt)" } else { "" };
         let message = format!(
@@ -50,7 +50,7 @@ pub(crate) fn warn_of_grants(table: &Table<'_>, key: &'static str, line: &Config
         table.warning(key, message, Some(found.above(wait)));
     }
     let wait = grants.longest_wait();
-    if let Some((kind, found)) = reached(queue, wait, |[_, threshold]| threshold) {
+    if let Some((kind, found)) = reached(queue, wait, |waits| waits.threshold) {
         let Wait { key: own, wait: threshold, .. } = found;
         let message = format!(
             "{}.{own} of {kind}: {threshold}, where a single packet waits up to {wait} for a grant: packets of a line \
