@@ -24,10 +24,11 @@ pub fn upper_median(values: &[f64]) -> Option<f64> {
     ascending(values).get(values.len() / 2).copied()
 }
 
-/// The smallest value that this many thousandths of all do not exceed, of values in ascending order; `None` of none.
+/// The smallest value that so many parts of `whole` parts of all do not exceed, of values in ascending order; `None` of
+/// none.
 #[must_use]
-pub fn nearest_rank<T: Copy>(ascending: &[T], thousandths: usize) -> Option<T> {
-    ascending.get((ascending.len() * thousandths).div_ceil(1_000).max(1) - 1).copied()
+pub fn nearest_rank<T: Copy>(ascending: &[T], parts: usize, whole: usize) -> Option<T> {
+    ascending.get((ascending.len() * parts).div_ceil(whole).max(1) - 1).copied()
 }
 
 #[cfg(test)]
@@ -45,8 +46,8 @@ mod tests {
     #[test]
     fn percentiles_are_nearest_ranks() {
         let values: Vec<u32> = (1..=20).collect();
-        let at = |thousandths| nearest_rank(&values, thousandths);
+        let at = |thousandths| nearest_rank(&values, thousandths, 1_000);
         assert_eq!([0, 50, 500, 950, 1000].map(at), [1, 1, 10, 19, 20].map(Some));
-        assert_eq!(nearest_rank::<u32>(&[], 500), None);
+        assert_eq!(nearest_rank::<u32>(&[], 500, 1_000), None);
     }
 }

@@ -24,7 +24,7 @@ use crate::format;
 use crate::goodput::{is_counted, of_direction};
 use crate::measures::{ENOUGH_FOR_P99, distinct};
 use crate::phases;
-use crate::schema::{Flow, Phase, Summary};
+use crate::schema::{Flow, Phase, Probe, Summary};
 use crate::seeds::{Measure, Seeded};
 
 /// A row of a comparison: the result of one run.
@@ -226,6 +226,9 @@ pub fn about_the_probe(rows: &[Vec<Row>]) -> Option<&'static str> {
         .then_some("The probe is a ping over UDP without a code point, served as best effort.")
 }
 
+/// The class of packets without a code point.
+const BEST_EFFORT: &str = "default";
+
 /// A table has the share of a probe's lost requests if it is at least this in some run.
 const TOLD_LOSS: f64 = 0.01;
 
@@ -271,11 +274,19 @@ pub struct RoundTrips {
 }
 
 impl RoundTrips {
-    /// The round-trip times of the first probe over `protocol`, in `phase` or the whole run.
-    fn of(summary: &Summary, phase: Option<&Phase>, protocol: &str) -> Self {
-        let Some(probe) = summary.probes.iter().find(|probe| probe.protocol == protocol) else {
-            return Self::default();
-        };
+    /// The round-trip times of the first ping over ICMP.
+    fn of_ping(summary: &Summary, phase: Option<&Phase>) -> Self {
+        Self::of(summary, phase, |probe| probe.protocol == "icmp")
+    }
+
+    /// The round-trip times of the first ping over UDP without a code point.
+    fn of_probe(summary: &Summary, phase: Option<&Phase>) -> Self {
+        Self::of(summary, phase, |probe| probe.protocol == "udp" && probe.class == BEST_EFFORT)
+    }
+
+    /// The round-trip times of the first probe of this kind, in `phase` or the whole run.
+    fn of(summary: &Summary, phase: Option<&Phase>, kind: impl Fn(&Probe) -> bool) -> Self {
+        let Some(probe) = summary.probes.iter().find(|probe| kind(probe)) else { return Self::default() };
         let in_phase = phase.and_then(|phase| phase.probes.iter().find(|other| other.name == probe.name));
         let (received, rtt) = in_phase.map_or((probe.received, probe.rtt_s), |part| (part.received, part.rtt_s));
         let judged = probe.received + probe.lost;
@@ -342,8 +353,8 @@ impl Measured {
             download_bps: goodput("down"),
             baseline: alone.filter(|_| has_line).map_or_else(Baseline::default, |it| it.baseline(summary, phase, span)),
             upload_bps: goodput("up"),
-            ping: RoundTrips::of(summary, phase, "icmp"),
-            probe: RoundTrips::of(summary, phase, "udp"),
+            ping: RoundTrips::of_ping(summary, phase),
+            probe: RoundTrips::of_probe(summary, phase),
             calls: Calls::of(summary),
             people: WorstApplications::of(summary),
             queues: Queues::of(summary, phase, has_line),

@@ -26,7 +26,7 @@ use self::phase::{BY_ITS_SOURCE, of_flow, rate, within};
 use self::run::Run;
 pub use self::statistics::{delay, grants};
 use self::statistics::{distribution, round_trip};
-use self::streams::{datagrams, one_way, one_way_verdict, probe_verdict};
+use self::streams::{datagrams, flow_verdict, one_way, probe_verdict};
 use crate::atm;
 use crate::bounds::{self, Before, Bound};
 use crate::format;
@@ -109,7 +109,7 @@ impl Run<'_> {
         let share = self.fair_share_over_life(flow).map(|share| within(&share, bound.as_ref()).clone());
         let delay_s = flow.data_delays.as_deref().map(one_way);
         let lost = flow.data_packets_lost.filter(|_| flow.connections.is_none());
-        let y1541 = delay_s.zip(lost).and_then(|(delay, lost)| one_way_verdict(&delay, delay.count, lost));
+        let y1541 = flow.data_delays.as_deref().zip(lost).and_then(|(delays, lost)| flow_verdict(delays, lost));
         Flow {
             name: flow.name.clone(),
             direction: Arc::clone(&names.direction),

@@ -9,6 +9,7 @@ fn probe(protocol: &str, received: u64) -> Probe {
     let rtt_s = RoundTrip { p50: Some(0.03), p99: Some(0.08), max: Some(0.09), ..RoundTrip::default() };
     Probe {
         name: protocol.into(),
+        class: "default".into(),
         protocol: protocol.into(),
         sent: received + 5,
         lost: 5,
@@ -60,8 +61,21 @@ fn ping_and_probe_are_told_apart_by_their_protocol_in_the_phase_too() {
         PhaseProbe { name: name.into(), received: 7, rtt_s, ..PhaseProbe::default() }
     };
     let phase = Phase { probes: vec![part("udp", 0.5), part("icmp", 0.1)], ..Phase::default() };
-    let of = |protocol| RoundTrips::of(&with_probes(9), Some(&phase), protocol).p50_s;
-    assert_eq!((of("icmp"), of("udp"), of("none")), (Some(0.1), Some(0.5), None));
+    let probes = with_probes(9);
+    let times = [RoundTrips::of_ping(&probes, Some(&phase)), RoundTrips::of_probe(&probes, Some(&phase))];
+    assert_eq!(times.map(|times| times.p50_s), [Some(0.1), Some(0.5)]);
+    assert_eq!(RoundTrips::of_probe(&Summary::default(), Some(&phase)).p50_s, None);
+}
+
+/// A policy may put a marked ping over UDP first.
+#[test]
+fn the_probe_is_the_ping_without_a_code_point() {
+    let marked = Probe { name: "urgent".into(), class: "EF".into(), ..probe("udp", 500) };
+    let best_effort = Probe { rtt_s: RoundTrip { p50: Some(0.4), ..RoundTrip::default() }, ..probe("udp", 500) };
+    let summary = Summary { probes: vec![marked.clone(), best_effort], ..Summary::default() };
+    assert_eq!(Measured::of(&summary).probe.p50_s, Some(0.4));
+    let alone = Summary { probes: vec![marked], ..Summary::default() };
+    assert_eq!(Measured::of(&alone).probe, RoundTrips::default());
 }
 
 /// The slower of the shapers before and at the line holds packets back; one in the LAN is none of the line. Without a

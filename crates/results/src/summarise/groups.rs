@@ -36,7 +36,7 @@ fn group((direction, kind): (&str, FlowKind), mut flows: Vec<&Flow>) -> Group {
 
 /// The distribution of values in ascending order, at least one.
 fn spread(ascending: &[f64]) -> Spread {
-    let rank = |percent: usize| nearest_rank(ascending, 10 * percent).unwrap_or_default();
+    let rank = |percent: usize| nearest_rank(ascending, percent, 100).unwrap_or_default();
     Spread {
         min: rank(0),
         p5: rank(5),

@@ -41,7 +41,7 @@ pub(super) fn round_trip(times: impl Iterator<Item = Duration>) -> RoundTrip {
     let mut times: Vec<Duration> = times.collect();
     times.sort_unstable();
     let (Some(min), Some(max)) = (times.first().copied(), times.last().copied()) else { return RoundTrip::default() };
-    let rank = |thousandths| nearest_rank(&times, thousandths).unwrap_or_default().as_secs_f64();
+    let rank = |thousandths| nearest_rank(&times, thousandths, 1_000).unwrap_or_default().as_secs_f64();
     let p999 = rank(999);
     RoundTrip {
         min: Some(min.as_secs_f64()),
@@ -75,7 +75,7 @@ fn bin_width(range: Duration) -> Duration {
 
 pub(super) fn page_response(times: &[Duration]) -> PageResponse {
     let Some(max) = times.last() else { return PageResponse::default() };
-    let rank = |thousandths| nearest_rank(times, thousandths).map(Duration::as_secs_f64);
+    let rank = |thousandths| nearest_rank(times, thousandths, 1_000).map(Duration::as_secs_f64);
     PageResponse {
         mean: Some(mean_s(times)),
         p50: rank(500),

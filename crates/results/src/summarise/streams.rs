@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use lastmile_analysis::quantiles::nearest_rank;
 use lastmile_model::outcome::{Buckets, FlowOutcome, ProbeOutcome, Reception};
 use lastmile_model::{Codec, Source, Traffic};
 use lastmile_theory::{voice, y1541};
@@ -36,7 +37,7 @@ impl Run<'_> {
         let mean = |values: Vec<f64>| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
         let received_packets = rows().map(|flow| flow.transport.data_packets_received).sum();
         let lost_packets = datagrams().map(|datagrams| datagrams.lost_packets).sum();
-        let delay_s = self.delay_of_class(members);
+        let (delay_s, tail_s) = self.delay_of_class(members);
         DatagramClass {
             class: class(dscp),
             direction: String::new(),
@@ -51,13 +52,13 @@ impl Run<'_> {
             r_factor_min: voices().map(|voice| voice.r_factor).reduce(f64::min),
             mos_mean: mean(voices().map(|voice| voice.mos).collect()),
             mos_min: voices().map(|voice| voice.mos).reduce(f64::min),
-            y1541: one_way_verdict(&delay_s, received_packets, lost_packets),
+            y1541: one_way_verdict(&delay_s, tail_s, received_packets, lost_packets),
             delay_s,
         }
     }
 
-    /// The delays of all packets of these flows.
-    fn delay_of_class(&self, members: &[usize]) -> OneWay {
+    /// The delays of all packets of these flows, and their 99.999th percentile.
+    fn delay_of_class(&self, members: &[usize]) -> (OneWay, Option<f64>) {
         let mut traffics: Vec<usize> = members.iter().map(|index| self.outcome.flows[*index].traffic).collect();
         traffics.dedup();
         let mut all: Option<Buckets> = None;
@@ -81,9 +82,12 @@ impl Run<'_> {
             count,
             ..OneWay::default()
         };
-        with_percentiles(exact, all.as_ref())
+        (with_percentiles(exact, all.as_ref()), percentile(&exact, all.as_ref(), TAIL))
     }
 }
+
+/// The quantile of the delay whose variation classes 6 and 7 of Y.1541 bound.
+const TAIL: f64 = 0.99999;
 
 /// The distribution of the delays of a flow.
 pub(super) fn one_way(reception: &Reception) -> OneWay {
@@ -98,15 +102,23 @@ pub(super) fn one_way(reception: &Reception) -> OneWay {
     with_percentiles(exact, reception.distribution.as_deref())
 }
 
-/// `exact` with the percentiles of a distribution in nanoseconds, which returns the upper end of a
-/// value's bucket.
+/// `exact` with the percentiles of a distribution in nanoseconds.
 fn with_percentiles(exact: OneWay, distribution: Option<&Buckets>) -> OneWay {
-    let OneWay { min, max, .. } = exact;
-    let at = |quantile: f64| {
-        let value_s = to_f64(distribution.filter(|delays| !delays.is_empty())?.value_at_quantile(quantile)) / 1e9;
-        Some(value_s.clamp(min?, max?))
-    };
+    let at = |quantile: f64| percentile(&exact, distribution, quantile);
     OneWay { p50: at(0.5), p95: at(0.95), p99: at(0.99), p999: at(0.999), ..exact }
+}
+
+/// A percentile of a distribution in nanoseconds, which returns the upper end of a value's bucket.
+fn percentile(exact: &OneWay, distribution: Option<&Buckets>, quantile: f64) -> Option<f64> {
+    let value_s = to_f64(distribution.filter(|delays| !delays.is_empty())?.value_at_quantile(quantile)) / 1e9;
+    Some(value_s.clamp(exact.min?, exact.max?))
+}
+
+/// The service classes that the data of a flow meet, by the distribution of their delays.
+pub(super) fn flow_verdict(delays: &Reception, lost: u64) -> Option<Y1541> {
+    let delay_s = one_way(delays);
+    let tail_s = percentile(&delay_s, delays.distribution.as_deref(), TAIL);
+    one_way_verdict(&delay_s, tail_s, delay_s.count, lost)
 }
 
 /// Results at the receiver of a datagram flow.
@@ -176,26 +188,41 @@ impl Heard<'_> {
 
 /// The service classes that packets with this one-way delay and loss meet; `None` if none arrived
 /// and none was lost.
-pub(super) fn one_way_verdict(delay_s: &OneWay, received: u64, lost: u64) -> Option<Y1541> {
+fn one_way_verdict(delay_s: &OneWay, tail_s: Option<f64>, received: u64, lost: u64) -> Option<Y1541> {
     let all = received + lost;
-    let variation = delay_s.p999.zip(delay_s.min).map(|(p999, min)| p999 - min);
-    (all > 0).then(|| verdict("one_way", [delay_s.mean, variation, Some(to_f64(lost) / to_f64(all))], delay_s.count))
+    let above_least = |percentile: Option<f64>| Some(percentile? - delay_s.min?);
+    let measured = || y1541::Measured {
+        delay_s: delay_s.mean,
+        variation_s: above_least(delay_s.p999),
+        tail_variation_s: above_least(tail_s),
+        loss: Some(to_f64(lost) / to_f64(all)),
+    };
+    (all > 0).then(|| verdict("one_way", &measured(), delay_s.count))
 }
 
 /// The service classes that a probe meets if both directions take half its round trip.
 pub(super) fn probe_verdict(probe: &ProbeOutcome, rtt_s: &RoundTrip, unanswered: u64) -> Option<Y1541> {
     let judged = probe.received + unanswered;
     let loss = (judged > 0).then(|| to_f64(unanswered) / to_f64(judged))?;
-    Some(verdict("half_round_trip", [rtt_s.mean.map(|mean| mean / 2.0), rtt_s.jitter, Some(loss)], probe.received))
+    let mut times: Vec<Duration> = probe.replies.iter().map(|(_, took)| *took).collect();
+    times.sort_unstable();
+    let tail = nearest_rank(&times, 99_999, 100_000).zip(times.first()).map(|(tail, least)| tail - *least);
+    let measured = y1541::Measured {
+        delay_s: rtt_s.mean.map(|mean| mean / 2.0),
+        variation_s: rtt_s.jitter,
+        tail_variation_s: tail.map(Duration::as_secs_f64),
+        loss: Some(loss),
+    };
+    Some(verdict("half_round_trip", &measured, probe.received))
 }
 
-fn verdict(delay_from: &str, [delay_s, variation_s, loss]: [Option<f64>; 3], packets: u64) -> Y1541 {
-    let classes: Vec<u8> = y1541::met(&y1541::Measured { delay_s, variation_s, loss }).collect();
+fn verdict(delay_from: &str, measured: &y1541::Measured, packets: u64) -> Y1541 {
+    let classes: Vec<u8> = y1541::met(measured).collect();
     Y1541 {
         delay_from: delay_from.to_owned(),
-        iptd_s: delay_s,
-        ipdv_s: variation_s,
-        iplr: loss,
+        iptd_s: measured.delay_s,
+        ipdv_s: measured.variation_s,
+        iplr: measured.loss,
         packets,
         enough_packets: classes.iter().all(|class| y1541::is_judged(*class, packets)),
         classes,
