@@ -49,6 +49,13 @@ impl Rtt {
         });
     }
 
+    /// Persistent congestion is established: the path may be another one (section 5.2).
+    pub(crate) fn renew_least(&mut self) {
+        if let Some(samples) = &mut self.samples {
+            samples.least = samples.latest;
+        }
+    }
+
     pub(crate) fn smoothed(&self) -> Option<Duration> {
         self.samples.map(|samples| samples.smoothed)
     }
@@ -128,6 +135,16 @@ mod tests {
         assert_eq!(smoothed(ms(160), ms(60), Some(ms(25))), (ms(80) * 7 + ms(135)) / 8);
         assert_eq!(smoothed(ms(160), ms(60), None), (ms(80) * 7 + ms(100)) / 8);
         assert_eq!(smoothed(ms(90), ms(20), Some(ms(25))), (ms(80) * 7 + ms(90)) / 8);
+    }
+
+    /// Section 5.2: after persistent congestion, the least round trip is the newest sample.
+    #[test]
+    fn persistent_congestion_renews_the_least_round_trip() {
+        let mut rtt = Rtt::default();
+        [20, 600, 610].map(|latest| rtt.sample(ms(latest), NONE, None));
+        assert_eq!(rtt.least(), Some(ms(20)));
+        rtt.renew_least();
+        assert_eq!(rtt.least(), Some(ms(610)));
     }
 
     #[test]

@@ -401,6 +401,7 @@ impl Controller {
             cwnd_limited: prior + u64::from(self.packet) > cwnd,
             srtt: trips.smoothed,
             mss: self.packet.into(),
+            held_quanta: 1,
         };
         let limited = self.congestion.law_mut().is_some_and(|law| law.on_ack(&mut ack));
         let cwnd = ack.cwnd;

@@ -95,6 +95,7 @@ impl Endpoint {
         let span = self.rtt.persistent(self.control.peer_delay(&self.config));
         if self.sent.is_persistent(&losses.packets, span, self.timers.first_sample()) {
             self.stats.persistent_congestions += 1;
+            self.rtt.renew_least();
             self.controller.on_persistent_congestion(now);
         }
     }

@@ -76,7 +76,7 @@ impl AccEcnReceiver {
             return false;
         }
         self.packets = (self.packets + 1) % 8;
-        self.unreported += 1;
+        self.unreported = self.unreported.saturating_add(1);
         len > 0 && (before != Meta::CE || self.unreported >= MARKS_FOR_ACK)
     }
 
@@ -117,6 +117,14 @@ mod tests {
         let due = [Meta::CE, Meta::CE, Meta::ECT_0].map(|ecn| receiver.on_packet(ecn, 1000));
         assert_eq!(due, [false, true, false]);
         assert_eq!(receiver.ace(), 2);
+    }
+
+    /// Receive offload joins more than 255 small segments.
+    #[test]
+    fn a_long_burst_of_marks_counts() {
+        let mut receiver = AccEcnReceiver::new(false);
+        assert!(receiver.on_packets(Meta::CE, 60_000, 300));
+        assert_eq!(receiver.ace(), (5 + 300) % 8);
     }
 
     #[test]

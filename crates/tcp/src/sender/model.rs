@@ -155,6 +155,7 @@ impl Sender {
             cwnd_limited: prior + u64::from(self.mss) > cwnd,
             srtt: self.rtt.srtt(),
             mss: self.mss.into(),
+            held_quanta: 3,
         };
         let limited = self.data.congestion.law_mut().is_some_and(|law| law.on_ack(&mut ack));
         let cwnd = ack.cwnd;

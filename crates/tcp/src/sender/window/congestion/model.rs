@@ -30,6 +30,9 @@ pub(crate) struct ModelAck<'a> {
     pub(crate) cwnd_limited: bool,
     pub(crate) srtt: Option<Duration>,
     pub(crate) mss: u64,
+    /// Send quanta that the hosts may hold at once (`offload_budget`): 3 of TCP, whose segmentation and receive offload
+    /// each hold one next to that of the pacing; 1 of QUIC (draft-ietf-ccwg-bbr-05, section 5.5.8).
+    pub(crate) held_quanta: u64,
 }
 
 /// Data are sent after a time with nothing in flight.

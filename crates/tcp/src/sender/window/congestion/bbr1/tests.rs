@@ -62,6 +62,7 @@ impl Bench {
             cwnd_limited: true,
             srtt: Some(Duration::from_ms(100)),
             mss: MSS,
+            held_quanta: 3,
         };
         self.bbr.on_ack(&mut ack);
         self.cwnd = ack.cwnd;
@@ -197,6 +198,7 @@ fn deliveries_count_in_whole_segments() {
         cwnd_limited: true,
         srtt: None,
         mss: MSS,
+        held_quanta: 3,
     };
     bench.bbr.pacing_gain = Gain::ONE;
     assert_eq!(bench.bbr.in_flight_at_departure(&ack, 10 * MSS), 9 * MSS);

@@ -60,7 +60,7 @@ impl Bbr3 {
     fn with_budget(&self, ack: &ModelAck<'_>, octets: u64) -> u64 {
         let rate = ack.pacing.rate().unwrap_or_default();
         let quantum = rate.octets_in(QUANTUM).min(MOST_QUANTUM).max(2 * ack.mss);
-        let octets = octets.max(3 * quantum).max(LEAST_WINDOW * ack.mss);
+        let octets = octets.max(ack.held_quanta * quantum).max(LEAST_WINDOW * ack.mss);
         if self.state == State::Up { octets + 2 * ack.mss } else { octets }
     }
 

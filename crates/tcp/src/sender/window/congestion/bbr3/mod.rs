@@ -14,7 +14,7 @@
 //! | `mod` | the steps of an acknowledgement in the order of section 5.2.3; startup, drain, restart |
 //! | `bounds` | the long-term and short-term bounds, and the losses that set them (section 5.5.10) |
 //! | `cycle` | the four phases of `PROBE_BW` (section 5.3.3) |
-//! | `trips` | the shortest round trip and `PROBE_RTT` (section 5.3.4) |
+//! | `min_rtt` | the shortest round trip and `PROBE_RTT` (section 5.3.4) |
 //! | `control` | pacing rate and window (section 5.6) |
 //!
 //! Differs: rates in octets per second; a lost segment that a timer found counts at the next acknowledgement; ECN marks

@@ -17,12 +17,13 @@ struct Bench {
     delivered: u64,
     lost: u64,
     now: u64,
+    held_quanta: u64,
 }
 
 impl Bench {
     fn new() -> Self {
         let (bbr, pacing) = (Bbr3::new(10 * MSS, 1), Pacer::new());
-        let mut bench = Self { bbr, pacing, cwnd: 10 * MSS, delivered: 0, lost: 0, now: 0 };
+        let mut bench = Self { bbr, pacing, cwnd: 10 * MSS, delivered: 0, lost: 0, now: 0, held_quanta: 3 };
         bench.bbr.begin(at(0), bench.cwnd, Some(Duration::from_ms(100)), &mut bench.pacing);
         bench
     }
@@ -64,6 +65,7 @@ impl Bench {
             cwnd_limited: true,
             srtt: Some(Duration::from_ms(100)),
             mss: MSS,
+            held_quanta: self.held_quanta,
         };
         self.bbr.on_ack(&mut ack);
         self.cwnd = ack.cwnd;
@@ -95,6 +97,20 @@ impl Bench {
 #[test]
 fn the_first_rate_is_the_window_over_the_round_trip() {
     assert_eq!(Bench::new().pacing.rate().map(OctetRate::octets_per_s), Some(100_000 * 709 / 256));
+}
+
+/// Section 5.5.8: where the product of rate and round trip is a segment, the window has the send quanta (of two
+/// segments at least) that the hosts may hold: three with TCP, one with QUIC; and at least four segments.
+#[test]
+fn the_least_window_has_what_the_hosts_hold() {
+    let window = |held_quanta| {
+        let mut bench = Bench { held_quanta, ..Bench::new() };
+        (0..30).for_each(|_| bench.round(10, 2 * MSS, 0));
+        assert_ne!(bench.bbr.state, State::ProbeRtt);
+        bench.cwnd / MSS
+    };
+    let (tcp, quic) = (window(3), window(1));
+    assert_eq!((tcp, quic), (6, 4));
 }
 
 /// Section 5.3.1.2: three rounds without a quarter more; drain at half of the rate.
