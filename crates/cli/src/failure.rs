@@ -65,6 +65,16 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// For commands whose exit code is a verdict: it does not change with the reader of standard output.
+    ///
+    /// # Errors
+    /// Every failure but that the reader has gone.
+    pub(crate) fn unless_reader_gone(self) -> Result<()> {
+        if matches!(self, Self::ReaderGone) { Ok(()) } else { Err(self) }
+    }
+}
+
 impl From<lastmile_studies::Error> for Failure {
     fn from(error: lastmile_studies::Error) -> Self {
         match error {

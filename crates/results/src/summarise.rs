@@ -16,6 +16,7 @@ mod streams;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lastmile_analysis::fairness::{self as analysis, Share};
 use lastmile_model::outcome::{FlowOutcome, Outcome, ProbeOutcome};
 use lastmile_model::{Echo, Network, Source};
 use lastmile_queueing::{Count, DropReason};
@@ -83,7 +84,8 @@ pub fn summarise(origin: &Origin, network: &Network, outcome: &Outcome) -> Summa
     summary.notes = run.notes(&summary.flows);
     summary.groups = groups::groups(&summary.flows);
     summary.datagram_classes = run.datagram_classes(&summary.flows);
-    summary.fairness = fairness(&summary.flows);
+    let ends: Vec<f64> = outcome.flows.iter().map(|flow| run.active_until(flow).as_secs_f64()).collect();
+    summary.fairness = fairness(&summary.flows, &ends);
     summary.lines = lines::lines(network, outcome, &summary.links);
     summary.line_fairness = lines::fairness(&summary.lines);
     summary
@@ -301,17 +303,19 @@ fn explanation(flow: &str, phases: &[Phase]) -> String {
     }
 }
 
-/// Jain's index for the TCP flows of each direction with at least two, without web users and video
-/// viewers (Jain, Chiu, Hawe 1984).
-fn fairness(flows: &[Flow]) -> Vec<Fairness> {
-    let mut directions: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for flow in flows.iter().filter(|flow| flow.is_elastic()) {
-        directions.entry(&flow.direction).or_default().push(flow.goodput_bps);
+/// Jain's index for the flows of each direction, by the ends of their lives, without web users and video viewers (Jain,
+/// Chiu, Hawe 1984): of those that lived together with another one for at least half of their lives, as of the
+/// connections of a capture.
+fn fairness(flows: &[Flow], ends_s: &[f64]) -> Vec<Fairness> {
+    let mut directions: BTreeMap<&str, Vec<Share>> = BTreeMap::new();
+    for (flow, &end_s) in flows.iter().zip(ends_s).filter(|(flow, _)| flow.is_elastic()) {
+        let share = Share { goodput_bps: flow.goodput_bps, start_s: flow.start_s, end_s, ..Share::default() };
+        directions.entry(&flow.direction).or_default().push(share);
     }
-    let shared = directions.into_iter().filter(|(_, rates)| rates.len() >= 2);
-    let index = shared.filter_map(|(direction, rates)| {
-        let jain_index = lastmile_theory::fairness::jain(rates.iter().copied())?;
-        Some(Fairness { direction: direction.to_owned(), flows: rates.len() as u64, jain_index })
+    let index = directions.into_iter().filter_map(|(direction, shares)| {
+        let shared = analysis::fairness(&shares);
+        let jain_index = shared.jain_index.filter(|_| shared.compared >= 2)?;
+        Some(Fairness { direction: direction.to_owned(), flows: shared.compared as u64, jain_index })
     });
     index.collect()
 }

@@ -52,8 +52,8 @@ pub struct Measured {
 }
 
 impl Class {
-    /// The fewest packets for a verdict: of these, one may lie above the percentile of the delay, and one lost packet is
-    /// the bound of the loss ratio.
+    /// The fewest packets for a verdict: of these, one may lie above the percentile of the delay, and one lost packet
+    /// is the bound of the loss ratio.
     fn enough_packets(&self) -> u64 {
         self.loss.map_or(1_000, |most| most.recip().round() as u64)
     }
@@ -101,7 +101,8 @@ mod tests {
         assert_eq!(met(&Measured::default()).collect::<Vec<_>>(), [5], "nothing is known");
     }
 
-    /// Of 200 000 packets 100 take 190 ms more than the others: the 99.9th percentile is not among them, the 99.999th is.
+    /// Of 200 000 packets 100 take 190 ms more than the others: the 99.999th percentile is among them, the 99.9th is
+    /// not.
     #[test]
     fn table_3_bounds_the_99_999th_percentile() {
         let path = Measured {

@@ -113,7 +113,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     if let (Some(with), [first]) = (&arguments.with, &mut captures[..]) {
         first.join(with)?;
     }
-    print(arguments, &captures, printer)?;
+    // Files first: the reader of standard output may leave early.
     if let Some(directory) = &arguments.out {
         write(directory, &captures)?;
     }
@@ -131,6 +131,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
             format!("warning: {} has nothing to draw: {} is not written", capture.file(), path.display())
         });
     }
+    print(arguments, &captures, printer).or_else(Failure::unless_reader_gone)?;
     Ok(if is_drawn && captures.iter().all(Capture::is_complete) { Exit::Done } else { Exit::No })
 }
 
@@ -177,7 +178,7 @@ fn cannot_write(path: &Path, error: &dyn std::fmt::Display) -> Failure {
 
 /// False if there is nothing to draw, and no file is written.
 fn write_page(path: &Path, capture: &Capture) -> Result<bool> {
-    let is_drawing = path.extension().is_some_and(|extension| extension == "svg");
+    let is_drawing = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
     let text = if is_drawing { capture.drawing(&PANELS[..2]) } else { capture.page() };
     let Some(text) = text else { return Ok(false) };
     atomic::write(path, text.as_bytes()).map_err(|error| cannot_write(path, &error))?;

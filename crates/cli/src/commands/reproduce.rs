@@ -128,7 +128,8 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
             draw::draw(experiment.publication, table, out, printer)?;
         }
         if !arguments.json {
-            progress.suspend(|| print::table(table, &result, printer))?;
+            // Without a reader the other tables are drawn and judged all the same.
+            progress.suspend(|| print::table(table, &result, printer)).or_else(Failure::unless_reader_gone)?;
         }
         tables.push(result);
         Ok(())
@@ -173,11 +174,14 @@ fn with_todays_tcp(
 /// Prints the JSON, or the summary of several tables, and returns whether every claim is shown.
 fn conclude(tables: Vec<TableResult>, arguments: &Arguments, printer: &mut Printer) -> Result {
     let reproduction = Reproduction::new(tables);
-    if arguments.json {
-        printer.json(&reproduction)?;
+    let printed = if arguments.json {
+        printer.json(&reproduction).map_err(Failure::from)
     } else if reproduction.tables.len() > 1 {
-        print::summary(&reproduction, printer)?;
-    }
+        print::summary(&reproduction, printer)
+    } else {
+        Ok(())
+    };
+    printed.or_else(Failure::unless_reader_gone)?;
     Ok(if reproduction.tables.iter().all(TableResult::holds) { Exit::Done } else { Exit::No })
 }
 

@@ -159,11 +159,13 @@ fn start_study(start: &Start, (file, out): (&Path, &Path), printer: &mut Printer
             if let Some(damaged) = runs.about_damaged("simulated again") {
                 printer.talk(&format!("note: {damaged}"));
             }
-            print(start, &described, (&runs, &table), printer)?;
-            if !start.json {
+            let mut printed = print(start, &described, (&runs, &table), printer);
+            if printed.is_ok() && !start.json {
                 let (table, page) = (out.join(TABLE), out.join(PAGE));
-                printer.data(&format!("\ntable: {}\nreport: {}\n", table.display(), page.display()))?;
+                let paths = format!("\ntable: {}\nreport: {}\n", table.display(), page.display());
+                printed = printer.data(&paths).map_err(Failure::from);
             }
+            printed.or_else(Failure::unless_reader_gone)?;
             Ok(if runs.failures.is_empty() { Exit::Done } else { Exit::No })
         }
         Err(ended) => end(ended, out),

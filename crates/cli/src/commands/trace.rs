@@ -39,7 +39,8 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
             // A folder that it makes stays once the file is in it.
             let mut folders = Folders::default();
             folders.prepare_out(path)?;
-            std::fs::write(path, text).map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))?;
+            lastmile_results::atomic::write(path, text.as_bytes())
+                .map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))?;
         }
     }
     Ok(Exit::Done)

@@ -64,6 +64,15 @@ fn folders_of_results_are_columns_or_curves_of_common_panels() {
     assert!(together.contains(">before<") && together.contains(">after<"));
     let policy = scratch.run("lastmile plot out/none --policy cake --out a.svg");
     assert!(policy.stderr.starts_with("error: --policy: out/none has results"), "{}", policy.stderr);
+    let changed = scratch.run("lastmile plot out/none --set 'access.up.rate=10 Mbit/s' --out a.svg");
+    assert_eq!(
+        (changed.code, changed.stderr.as_str()),
+        (
+            2,
+            "error: --set, --seed, --duration: out/none has results of a run\nhint: these options are for scenario \
+             files\n"
+        )
+    );
     let labels = scratch.run("lastmile plot out/none out/cake --label one --out a.svg");
     assert_eq!(
         labels.stderr,

@@ -47,6 +47,24 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!(output.status.code(), Some(0));
 }
 
+/// `lastmile analyse cut-off.pcap --out DIR | true` writes its file, and still says by its code that the capture is cut
+/// off.
+#[test]
+fn a_verdict_and_files_outlast_the_reader() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = folder.path().join("cut-off.pcap");
+    // Magic number, version 2.4, snap length, raw IP (LINKTYPE_RAW); a record of 40 bytes that has none.
+    let words = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 101, 1, 0, 40, 40];
+    std::fs::write(&capture, words.map(u32::to_le_bytes).concat()).unwrap();
+    let out = folder.path().join("out");
+    let arguments = ["analyse", capture.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    let mut child = lastmile(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(out.join("analysis.json").is_file());
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_under_standard_output_is_an_error() {

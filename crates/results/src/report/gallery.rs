@@ -15,7 +15,7 @@ use std::cell::RefCell;
 use maud::{Markup, html};
 use serde::Serialize;
 
-use self::columns::Columns;
+use self::columns::{Columns, averaged, thinned};
 pub(crate) use self::data::Across;
 use self::data::{LineData, PanelData, bottom, text};
 pub(crate) use self::exact::Exact;
@@ -140,7 +140,8 @@ impl Gallery {
 fn panel_data(panel: &Panel, across: &Across, most: usize, columns: &mut Columns) -> PanelData {
     let span = across.to - across.from;
     let mut line = |line: &Line| {
-        let samples = if line.samples.is_empty() { &line.points } else { &line.samples };
+        let means = !line.samples.is_empty();
+        let samples = if means { averaged(&line.samples, most) } else { thinned(&line.points, most) };
         LineData {
             label: text(&line.label),
             member: text(&line.member),
@@ -148,9 +149,9 @@ fn panel_data(panel: &Panel, across: &Across, most: usize, columns: &mut Columns
             dash: line.dash,
             faint: line.faint,
             bound: line.bound,
-            means: !line.samples.is_empty(),
+            means,
             // Points with intervals are few, and each is one.
-            columns: if line.spread.is_empty() { columns.add(samples, span, most) } else { columns.points(samples) },
+            columns: if line.spread.is_empty() { columns.add(&samples, span) } else { columns.points(&line.points) },
             shape: line.shape.name(),
             low: None,
             spread: (!line.spread.is_empty()).then(|| columns.exact(&Exact::rounded(line.spread.iter().copied()))),

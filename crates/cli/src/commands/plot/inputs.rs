@@ -30,9 +30,9 @@ pub(super) fn named(arguments: &Arguments) -> Result<Vec<Input>> {
     }
     let inputs: Vec<Input> = arguments.inputs.iter().map(|path| input(path.clone())).collect();
     let is_capture = |input: &Input| matches!(input, Input::Capture(_));
+    let changed = !arguments.set.is_empty() || arguments.seed.is_some() || arguments.duration.is_some();
     if inputs.iter().any(is_capture) {
         let several = inputs.len() > 1 || !arguments.policy.is_empty() || arguments.together || labels > 0;
-        let changed = !arguments.set.is_empty() || arguments.seed.is_some() || arguments.duration.is_some();
         if several || changed {
             return Err(Failure::new("a capture is drawn alone, and without options of scenarios")
                 .hint("the name of a scenario ends in .toml"));
@@ -43,6 +43,12 @@ pub(super) fn named(arguments: &Arguments) -> Result<Vec<Input>> {
     {
         return Err(Failure::new(format_args!("--policy: {} has results, which have their policy", path.display()))
             .hint("--together draws several folders as curves in common panels"));
+    }
+    if changed
+        && let Some(Input::Results(path)) = inputs.iter().find(|input| matches!(input, Input::Results(_)))
+    {
+        return Err(Failure::new(format_args!("--set, --seed, --duration: {} has results of a run", path.display()))
+            .hint("these options are for scenario files"));
     }
     Ok(inputs)
 }

@@ -19,9 +19,8 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Adds at most `most` of `samples` over a horizontal axis of the length `span`: the columns of times and values.
-    pub(super) fn add(&mut self, samples: &[(f64, f64)], span: f64, most: usize) -> (usize, usize) {
-        let samples = thinned(samples, most);
+    /// Adds `samples` over a horizontal axis of the length `span`: the columns of times and values.
+    pub(super) fn add(&mut self, samples: &[(f64, f64)], span: f64) -> (usize, usize) {
         let time_step = if span > 0.0 { span / TIME_STEPS } else { 1.0 };
         let times: Vec<i64> = samples.iter().map(|(time, _)| multiple(*time, time_step)).collect();
         let time = self.shared(&Exact { step: time_step, multiples: times });
@@ -77,7 +76,7 @@ impl Columns {
 }
 
 /// At most about `most` samples: the least and the largest of each equal part, in their order.
-fn thinned(samples: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
+pub(super) fn thinned(samples: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
     if samples.len() <= most {
         return samples.to_vec();
     }
@@ -93,6 +92,14 @@ fn thinned(samples: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
         }
     }
     kept
+}
+
+/// At most `most` samples: the mean of each part of equal length, at its end, since a sample describes the time before
+/// it. Means over longer times are those of all samples.
+pub(super) fn averaged(samples: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
+    let parts = samples.chunks(samples.len().div_ceil(most.max(1)).max(1));
+    let mean = |part: &[(f64, f64)]| part.iter().map(|(_, value)| value).sum::<f64>() / part.len() as f64;
+    parts.filter_map(|part| Some((part.last()?.0, mean(part)))).collect()
 }
 
 #[cfg(test)]
@@ -113,11 +120,24 @@ mod tests {
         let mut columns = Columns::default();
         let mut samples: Vec<(f64, f64)> = (0..10_000).map(|n| (f64::from(n), 1.0)).collect();
         samples[4_321].1 = 7.0;
-        let (first, values) = columns.add(&samples, 10_000.0, 500);
-        let again = columns.add(&samples, 10_000.0, 500);
-        assert_eq!((first, values, again), (0, 1, (0, 2)));
         let kept = thinned(&samples, 500);
+        let (first, values) = columns.add(&kept, 10_000.0);
+        let again = columns.add(&kept, 10_000.0);
+        assert_eq!((first, values, again), (0, 1, (0, 2)));
         assert!(kept.len() <= 502 && kept.contains(&(4_321.0, 7.0)), "{}", kept.len());
+    }
+
+    /// 1000 s of a rate that is 8 in one of four samples: the least and the largest of four would have a mean of 4.
+    #[test]
+    fn means_of_parts_keep_the_mean() {
+        let samples: Vec<(f64, f64)> =
+            (1..=10_000).map(|n| (f64::from(n) / 10.0, if n % 4 == 0 { 8.0 } else { 0.0 })).collect();
+        let kept = averaged(&samples, 6_000);
+        assert_eq!((kept.len(), kept[0], kept[4_999]), (5_000, (0.2, 0.0), (1_000.0, 8.0 / 2.0)));
+        let mean = kept.iter().map(|(_, value)| value).sum::<f64>() / 5_000.0;
+        assert!((mean - 2.0).abs() < 1e-12, "{mean}");
+        assert_eq!(averaged(&samples[..3], 400), samples[..3].to_vec());
+        assert_eq!(averaged(&[], 400), Vec::new());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use lastmile_text::escape;
 use serde::Serialize;
 
-use super::columns::Columns;
+use super::columns::{Columns, thinned};
 use crate::Run;
 use crate::schema::Link;
 
@@ -84,7 +84,7 @@ impl Path {
             to: hop.to,
             rate_bps: hop.rate_bps,
             limit_bytes: hop.limit_bytes,
-            backlog: (!hop.backlog.is_empty()).then(|| columns.add(&hop.backlog, self.duration_s, SAMPLES)),
+            backlog: (!hop.backlog.is_empty()).then(|| columns.add(&thinned(&hop.backlog, SAMPLES), self.duration_s)),
         };
         PathData {
             label: text(&self.label),
