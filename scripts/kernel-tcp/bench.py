@@ -110,12 +110,14 @@ def kernel(line, congestion, start, options, folder):
     def flow(sender, receiver):
         rows, last = ends[sender]["sender"], ends[receiver]["received"][-1]
         fields = ends[sender]["fields"]
-        final = dict(zip(fields, rows[-1]))
+        final, received = (dict(zip(fields, side[-1])) for side in (rows, ends[receiver]["receiver"]))
         pick = [fields.index(name) for name in ("t_s", "cwnd", "rtt_us", "unacked", "ssthresh")]
         return {
             "goodput_bps": last[1] * 8 / last[0],
             "retransmissions": final["retransmissions"],
             "timeouts": final["timeouts"],
+            # Of a receiver that sends no data.
+            "segments_an_ack": received["data_segs_in"] / received["segs_out"],
             "sndbuf_limited_s": final["sndbuf_limited_us"] / 1e6,
             "rwnd_limited_s": final["rwnd_limited_us"] / 1e6,
             "window": [[row[index] for index in pick] for row in thinned(rows)],

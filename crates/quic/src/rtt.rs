@@ -141,7 +141,9 @@ mod tests {
     #[test]
     fn persistent_congestion_renews_the_least_round_trip() {
         let mut rtt = Rtt::default();
-        [20, 600, 610].map(|latest| rtt.sample(ms(latest), NONE, None));
+        for latest in [20, 600, 610] {
+            rtt.sample(ms(latest), NONE, None);
+        }
         assert_eq!(rtt.least(), Some(ms(20)));
         rtt.renew_least();
         assert_eq!(rtt.least(), Some(ms(610)));
