@@ -13,7 +13,9 @@
 //!
 //! Differs from RFC 9312, section 4.2.1: reordering at an edge is filtered by a least round trip, a tenth
 //! of the median so far, since packet numbers are encrypted. Cost: constant for each packet; a histogram
-//! for each direction with round trips.
+//! for each direction with round trips, and the last [`PEAK_SPAN`].
+
+mod window;
 
 use std::collections::HashMap;
 
@@ -23,10 +25,11 @@ use lastmile_units::{Duration, Instant};
 use crate::outcome::RoundTrips;
 use crate::roundtrip::RoundTrip;
 
+pub use self::window::PEAK_SPAN;
+use self::window::Window;
+
 /// The longest gap within a burst.
 pub const BURST_GAP: Duration = Duration::from_ms(1);
-/// The span of the peak rate.
-pub const PEAK_SPAN: Duration = Duration::from_ms(100);
 /// A used spin bit changes with at most one packet in this number.
 const RANDOM: u64 = 4;
 /// Bytes of a UDP header.
@@ -113,9 +116,7 @@ struct Half {
     first: Option<Instant>,
     last: Instant,
     burst: u64,
-    span: Instant,
-    span_bytes: u64,
-    fullest: u64,
+    window: Window,
     spin: SpinState,
 }
 
@@ -177,17 +178,13 @@ impl Half {
         self.burst += 1;
         out.longest_burst = out.longest_burst.max(self.burst);
         self.last = now;
-        if out.packets == 1 || now.since(self.span) >= PEAK_SPAN {
-            (self.span, self.span_bytes) = (now, 0);
-        }
-        self.span_bytes += u64::from(packet.meta.ip_len);
-        self.fullest = self.fullest.max(self.span_bytes);
+        self.window.add(now, out.last_ip_bytes);
     }
 
     #[expect(clippy::cast_precision_loss, reason = "statistics")]
     fn finish(&self, is_quic: bool) -> Datagrams {
         // Of a flow shorter than the span, and of one whose datagrams fit unevenly into it.
-        let fullest = self.fullest as f64 * 8.0 / PEAK_SPAN.as_secs_f64();
+        let fullest = self.window.fullest() as f64 * 8.0 / PEAK_SPAN.as_secs_f64();
         let peak_bps = self.out.rate_bps().map_or(fullest, |rate| fullest.max(rate));
         Datagrams { peak_bps, spin: if is_quic { self.spin.finish() } else { Spin::Absent }, ..self.out }
     }
@@ -369,5 +366,15 @@ mod tests {
         let (rate, peak) = short(50, 30_000);
         assert!((rate.unwrap() - 1_600.0 / 0.03).abs() < 1e-6 && (peak - 64_000.0).abs() < 1e-6, "{rate:?} {peak}");
         assert_eq!(short(1, 1), (None, 16_000.0));
+    }
+
+    /// One datagram at 0, 100 of 200 bytes from 60 to 159 ms, 1 ms apart, and one at 10 s: 160 kbit in 100 ms.
+    #[test]
+    fn the_peak_is_that_of_the_fullest_span_wherever_it_begins() {
+        let mut analysis = DatagramAnalysis::default();
+        for ms in [0].into_iter().chain(60..160).chain([10_000]) {
+            analysis.packet(at(ms * 1000), &parsed(false, 172), &[]);
+        }
+        assert!((analysis.finish()[0].up.peak_bps - 1_600_000.0).abs() < 1e-6);
     }
 }
