@@ -5,6 +5,10 @@
 //! all datagrams but the last, whose own interval the capture does not show: a steady stream of `n` datagrams
 //! has `n - 1` intervals. The peak rate is that of the fullest [`PEAK_SPAN`], and at least the rate.
 //!
+//! In a capture of several interfaces each direction counts at the one that showed it first. Datagrams have no
+//! numbers that tell new ones from copies: another interface replaces it once it was silent for ten seconds, which is
+//! longer than a copy waits in a queue of the host.
+//!
 //! QUIC is recognised by a long header of version 1 or 2 (RFC 9000, section 17.2; RFC 9369). The spin
 //! bit of its short headers (section 17.4) changes once a round trip; the time between two changes in
 //! one direction is a round trip of the whole path. Endpoints may disable the bit, and then set it to a
@@ -13,20 +17,26 @@
 //!
 //! Differs from RFC 9312, section 4.2.1: reordering at an edge is filtered by a least round trip, a tenth
 //! of the median so far, since packet numbers are encrypted. Cost: constant for each packet; a histogram
-//! for each direction with round trips.
+//! for each direction with round trips, and the last [`PEAK_SPAN`].
+
+mod window;
 
 use std::collections::HashMap;
 
 use lastmile_packet::{FlowAddresses, FlowKey, HashKey, Parsed, Protocol};
 use lastmile_units::{Duration, Instant};
 
+use crate::connections::Sighting;
 use crate::outcome::RoundTrips;
 use crate::roundtrip::RoundTrip;
 
+pub use self::window::PEAK_SPAN;
+use self::window::Window;
+
 /// The longest gap within a burst.
 pub const BURST_GAP: Duration = Duration::from_ms(1);
-/// The span of the peak rate.
-pub const PEAK_SPAN: Duration = Duration::from_ms(100);
+/// The time without a datagram at its interface, after which a direction counts at another one.
+const SILENCE: Duration = Duration::from_s(10);
 /// A used spin bit changes with at most one packet in this number.
 const RANDOM: u64 = 4;
 /// Bytes of a UDP header.
@@ -110,12 +120,12 @@ pub struct DatagramFlow {
 #[derive(Clone, Debug, Default)]
 struct Half {
     out: Datagrams,
+    /// The interface that counts.
+    sighting: Option<Sighting>,
     first: Option<Instant>,
     last: Instant,
     burst: u64,
-    span: Instant,
-    span_bytes: u64,
-    fullest: u64,
+    window: Window,
     spin: SpinState,
 }
 
@@ -160,6 +170,16 @@ impl SpinState {
 }
 
 impl Half {
+    /// True for a datagram that another interface has shown.
+    fn was_seen(&mut self, now: Instant, sighting: Sighting) -> bool {
+        let is_other = self.sighting.is_some_and(|own| own != sighting);
+        if is_other && now.since(self.last) <= SILENCE {
+            return true;
+        }
+        self.sighting = Some(sighting);
+        false
+    }
+
     fn packet(&mut self, now: Instant, packet: &Parsed) {
         let out = &mut self.out;
         let payload = packet.meta.payload_len();
@@ -177,17 +197,13 @@ impl Half {
         self.burst += 1;
         out.longest_burst = out.longest_burst.max(self.burst);
         self.last = now;
-        if out.packets == 1 || now.since(self.span) >= PEAK_SPAN {
-            (self.span, self.span_bytes) = (now, 0);
-        }
-        self.span_bytes += u64::from(packet.meta.ip_len);
-        self.fullest = self.fullest.max(self.span_bytes);
+        self.window.add(now, out.last_ip_bytes);
     }
 
     #[expect(clippy::cast_precision_loss, reason = "statistics")]
     fn finish(&self, is_quic: bool) -> Datagrams {
         // Of a flow shorter than the span, and of one whose datagrams fit unevenly into it.
-        let fullest = self.fullest as f64 * 8.0 / PEAK_SPAN.as_secs_f64();
+        let fullest = self.window.fullest() as f64 * 8.0 / PEAK_SPAN.as_secs_f64();
         let peak_bps = self.out.rate_bps().map_or(fullest, |rate| fullest.max(rate));
         Datagrams { peak_bps, spin: if is_quic { self.spin.finish() } else { Spin::Absent }, ..self.out }
     }
@@ -206,12 +222,18 @@ struct Flow {
 pub struct DatagramAnalysis {
     flows: Vec<Flow>,
     by_key: HashMap<FlowKey, usize, HashKey>,
+    packets_seen_before: u64,
 }
 
 impl DatagramAnalysis {
     /// Adds a packet, whose captured bytes from the IP header on are `bytes`. Other packets than
     /// datagrams of UDP are ignored. Times must not go back.
     pub fn packet(&mut self, now: Instant, packet: &Parsed, bytes: &[u8]) {
+        self.packet_at(now, Sighting::default(), packet, bytes);
+    }
+
+    /// Adds a packet of a capture of several interfaces, as [`DatagramAnalysis::packet`] does.
+    pub fn packet_at(&mut self, now: Instant, sighting: Sighting, packet: &Parsed, bytes: &[u8]) {
         if packet.meta.protocol != Protocol::Udp {
             return;
         }
@@ -224,6 +246,10 @@ impl DatagramAnalysis {
         });
         let flow = &mut self.flows[place];
         let side = usize::from(flow.addresses != packet.key.addresses);
+        if flow.halves[side].was_seen(now, sighting) {
+            self.packets_seen_before += 1;
+            return;
+        }
         flow.halves[side].packet(now, packet);
         let payload = bytes.get(usize::from(packet.transport_offset) + HEADER..).unwrap_or_default();
         match payload {
@@ -240,6 +266,12 @@ impl DatagramAnalysis {
             }
             _ => {}
         }
+    }
+
+    /// Datagrams omitted because another interface showed them.
+    #[must_use]
+    pub const fn packets_seen_before(&self) -> u64 {
+        self.packets_seen_before
     }
 
     /// The flows, in the order of their first packets.
@@ -269,6 +301,8 @@ mod tests {
     }
 
     const INITIAL: [u8; 5] = [0xc3, 0, 0, 0, 1];
+    const INNER: Sighting = Sighting { interface: 0, sent: false };
+    const OUTER: Sighting = Sighting { interface: 1, sent: true };
 
     fn at(us: u64) -> Instant {
         Instant::ZERO + Duration::from_us(us)
@@ -369,5 +403,50 @@ mod tests {
         let (rate, peak) = short(50, 30_000);
         assert!((rate.unwrap() - 1_600.0 / 0.03).abs() < 1e-6 && (peak - 64_000.0).abs() < 1e-6, "{rate:?} {peak}");
         assert_eq!(short(1, 1), (None, 16_000.0));
+    }
+
+    /// One datagram at 0, 100 of 200 bytes from 60 to 159 ms, 1 ms apart, and one at 10 s: 160 kbit in 100 ms.
+    #[test]
+    fn the_peak_is_that_of_the_fullest_span_wherever_it_begins() {
+        let mut analysis = DatagramAnalysis::default();
+        for ms in [0].into_iter().chain(60..160).chain([10_000]) {
+            analysis.packet(at(ms * 1000), &parsed(false, 172), &[]);
+        }
+        assert!((analysis.finish()[0].up.peak_bps - 1_600_000.0).abs() < 1e-6);
+    }
+
+    /// A router shows 100 datagrams in each direction, 20 ms apart, and again 20 us later at two other interfaces.
+    /// 200 bytes in 20 ms are 80 kbit/s.
+    #[test]
+    fn each_direction_counts_at_the_interface_that_shows_it_first() {
+        let mut analysis = DatagramAnalysis::default();
+        for us in (0..2_000_000).step_by(20_000) {
+            for (us, back, own, other) in [(us, false, INNER, OUTER), (us + 5000, true, OUTER, INNER)] {
+                analysis.packet_at(at(us), own, &parsed(back, 172), &[]);
+                analysis.packet_at(at(us + 20), other, &parsed(back, 172), &[]);
+                analysis.packet_at(at(us + 20), Sighting { interface: 2, ..other }, &parsed(back, 172), &[]);
+            }
+        }
+        assert_eq!(analysis.packets_seen_before(), 400);
+        let flow = analysis.finish()[0];
+        for way in [flow.up, flow.down] {
+            assert_eq!((way.packets, way.ip_bytes, way.longest_burst), (100, 20_000, 1));
+            assert_eq!((way.rate_bps(), way.peak_bps), (Some(80_000.0), 80_000.0));
+        }
+    }
+
+    /// 100 datagrams at both interfaces, 20 ms apart, and 600 at the other one alone, as after a change of route: those
+    /// more than 10 s after 1.98 s count, which are the last 101.
+    #[test]
+    fn another_interface_replaces_one_that_is_silent() {
+        let mut analysis = DatagramAnalysis::default();
+        for number in 0..700 {
+            if number < 100 {
+                analysis.packet_at(at(number * 20_000), INNER, &parsed(false, 172), &[]);
+            }
+            analysis.packet_at(at(number * 20_000 + 20), OUTER, &parsed(false, 172), &[]);
+        }
+        assert_eq!(analysis.packets_seen_before(), 599);
+        assert_eq!(analysis.finish()[0].up.packets, 100 + 101);
     }
 }

@@ -37,6 +37,7 @@
 //! | `outcome.rs` | the results |
 //! | `ecn.rs` | explicit congestion notification |
 //! | `datagrams.rs` | flows of UDP and QUIC |
+//! | `datagrams/window.rs` | the fullest span of a flow |
 //! | `joined.rs` | two captures of the same packets |
 //! | `fairness.rs` | fairness among connections, and its explanation |
 //! | `stream.rs` | delay, jitter, losses and late packets of a stream of datagrams |

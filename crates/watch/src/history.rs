@@ -155,8 +155,9 @@ impl Resolution {
     }
 }
 
-/// Rows of a path that are read for a span: raw ones of five hours, minutes of two weeks.
-const MOST_ROWS: i64 = 20_000;
+/// Rows of a path that are read for a span: raw ones of five hours, minutes of two weeks. Of two weeks of local dates
+/// one day may have 25 hours.
+const MOST_ROWS: i64 = (14 * DAY_S + HOUR_S) / 60;
 
 /// The rows to read and the length of a bin: the finest rows of which the span has few, and that reach back as far as
 /// any; bins of which there are at most `points`.

@@ -16,7 +16,7 @@ pub use totals::{Reading, Totals};
 use clock::{Seen as SeenClock, Watch};
 
 use crate::delays::Delays;
-use crate::sample::{Backlog, Counts, Event, EventKind, Interval, Path, Ping, QueueName};
+use crate::sample::{Backlog, Counts, Event, EventKind, Interval, Path, Ping, QueueName, Source};
 use crate::store::{Error, Retention, Store, Trimmed};
 
 /// Intervals that wait for the store: ten minutes of an interval of a second.
@@ -216,6 +216,7 @@ impl Recorder {
         };
         let (at, before) = self.before.insert(name.clone(), (now.monotonic, totals.clone()))?;
         let span = now.monotonic.saturating_sub(at);
+        let totals = if name.source == Source::Kernel { totals.unwrapped(&before) } else { totals };
         let counts = totals.since(&before, span, backlog);
         let all = self.seen.queues.entry(name.clone()).or_default();
         all.span_ms += counts.span_ms;

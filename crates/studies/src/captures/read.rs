@@ -154,12 +154,17 @@ pub(super) struct Counts {
 
 impl Counts {
     /// Adds what the reader, its clock and the analysis counted.
-    fn complete(&mut self, extent: capture::Extent, clock: Clock, analysis: &Analysis) {
+    fn complete(
+        &mut self,
+        extent: capture::Extent,
+        clock: Clock,
+        (analysis, datagrams): (&Analysis, &DatagramAnalysis),
+    ) {
         self.extent = extent;
         self.clock = clock.set;
         self.other = analysis.other_packets();
         self.back_in_time = analysis.packets_back_in_time();
-        self.seen_before = analysis.packets_seen_before();
+        self.seen_before = analysis.packets_seen_before() + datagrams.packets_seen_before();
         for step in analysis.clock_steps() {
             self.clock.by_timestamps.add(i128::from(step.by.as_ns()));
         }
@@ -296,7 +301,7 @@ fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>, mut tap: Option<&m
                 } else {
                     analysis.packet_at(at, sighting, &parsed);
                 }
-                datagrams.packet(last, &parsed, ip);
+                datagrams.packet_at(last, sighting, &parsed, ip);
                 if let Some(glimpses) = &mut sinks.glimpses
                     && !ends_on_its_link(&parsed, ip)
                 {
@@ -315,7 +320,7 @@ fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>, mut tap: Option<&m
     })?;
     counts.duration_s = last.as_secs_f64();
     counts.mirrored = copies.count();
-    counts.complete(extent, clock, &analysis);
+    counts.complete(extent, clock, (&analysis, &datagrams));
     let Sinks { pictures, glimpses, segments, failure, .. } = sinks;
     let finished = match failure {
         Some(error) => Err(error),

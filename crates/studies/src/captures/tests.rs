@@ -105,3 +105,43 @@ fn the_reference_has_every_field_of_json_and_csv() {
     let missing: Vec<&String> = all.iter().filter(|name| !page.contains(&format!("`{name}`"))).collect();
     assert!(missing.is_empty(), "docs/reference/captures.md lacks {missing:?}");
 }
+
+/// A pcapng file of raw IP with two interfaces: 100 datagrams of 200 IP bytes, 20 ms apart, and again 20 us later at
+/// the second one.
+fn of_two_interfaces() -> Vec<u8> {
+    let mut file = Vec::new();
+    let mut block = |kind: u32, body: &[u8]| {
+        let length = 12 + body.len() as u32;
+        file.extend([kind, length].map(u32::to_le_bytes).as_flattened());
+        file.extend(body);
+        file.extend(length.to_le_bytes());
+    };
+    // The byte order, version 1.0, and a length that is not told.
+    block(0x0a0d_0d0a, &[[0x4d, 0x3c, 0x2b, 0x1a], [1, 0, 0, 0], [0xff; 4], [0xff; 4]].concat());
+    // LINKTYPE_RAW, without a snap length.
+    (0..2).for_each(|_| block(1, &[101, 0, 0, 0, 0, 0, 0, 0]));
+    for number in 0..100_u16 {
+        let mut ip = vec![0; 200];
+        ip[..4].copy_from_slice(&[0x45, 0, 0, 200]);
+        ip[4..6].copy_from_slice(&(number + 1).to_be_bytes());
+        ip[8..28].copy_from_slice(&[64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2, 0x1f, 0x90, 0x1f, 0x91, 0, 180, 0, 0]);
+        for interface in 0..2 {
+            // Microseconds from 1970, and the captured and the original length.
+            let us = 20_000 * u32::from(number) + 20 * interface;
+            let head = [interface, 0, us, 200, 200].map(u32::to_le_bytes);
+            block(6, &[head.as_flattened(), &ip].concat());
+        }
+    }
+    file
+}
+
+#[test]
+fn datagrams_of_several_interfaces_count_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("router.pcapng");
+    std::fs::write(&path, of_two_interfaces()).unwrap();
+    let read = read::all(&path, Wanted::default(), None).unwrap();
+    let (counts, up) = (&read[0].counts, read[0].datagrams[0].up);
+    assert_eq!((counts.packets, counts.seen_before, counts.mirrored), (200, 100, 0));
+    assert_eq!((up.packets, up.rate_bps(), up.peak_bps, up.longest_burst), (100, Some(80_000.0), 80_000.0, 1));
+}

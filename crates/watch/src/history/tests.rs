@@ -60,6 +60,21 @@ fn a_short_span_is_read_from_fine_rows_and_a_long_one_from_coarse_ones() {
     assert_eq!(read(START_S - 365 * DAY_S, START_S + DAY_S), (Resolution::Hour, 4 * DAY_S));
 }
 
+/// Two weeks until a time that is no whole second, and those of local dates with the end of summer time, have minutes.
+#[test]
+fn two_weeks_are_read_from_minutes_and_a_longer_span_from_hours() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path());
+    let read = |span_ms: i64| {
+        let whole = wish(START_S, START_S, 120);
+        let wish = Wish { to_ms: whole.from_ms + span_ms + 500, from_ms: whole.from_ms + 500, ..whole };
+        History::read(&store, &wish, &|_| 0).unwrap().resolution
+    };
+    assert_eq!(read(14 * DAY_S * 1000), Resolution::Minute);
+    assert_eq!(read((14 * DAY_S + HOUR_S) * 1000), Resolution::Minute);
+    assert_eq!(read((14 * DAY_S + 2 * HOUR_S) * 1000), Resolution::Hour);
+}
+
 /// A terminal draws 48 bins of an hour, a page 600: both read the pings, and have equal totals.
 #[test]
 fn totals_do_not_depend_on_the_number_of_bins() {

@@ -2,7 +2,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::*;
-use crate::sample::{EventKind, Source};
+use crate::sample::EventKind;
 use crate::store::{Limits, Question, Resolution};
 
 const START_MS: i64 = 1_767_225_600_000;
@@ -245,4 +245,27 @@ fn counters_of_a_queue_become_counts_from_the_second_reading_on() {
     let seen = recorder.seen();
     assert_eq!((seen.queues[&name].packets, seen.queues[&name].span_ms), (10 + 20 + 5, 3000));
     assert_eq!(seen.backlogs[&name].bytes, 2000);
+}
+
+/// A queue of the kernel that drops 2^32 packets, and a shaper that starts again with fewer.
+#[test]
+fn a_counter_of_the_kernel_that_wraps_does_not_count_all_since_the_boot() {
+    let mut machine = Machine::new();
+    let mut recorder = machine.recorder(Limits::default());
+    let names = [Source::Kernel, Source::Shape].map(|source| QueueName {
+        source,
+        place: "eth0".to_owned(),
+        class: String::new(),
+    });
+    for (packets, overlimits) in [(5_000_000_000, 4_294_967_290), (5_000_000_100, 20), (5_000_000_200, 40)] {
+        let totals = Totals { packets, bytes: packets * 1000, overlimits, ..Totals::default() };
+        let reading = |name: &QueueName| Reading { name: name.clone(), totals: totals.clone(), backlog: None };
+        let now = machine.pass(1000);
+        recorder.tick(now, Readings { queues: names.iter().map(reading).collect(), ..Readings::default() });
+    }
+    let counts = names.map(|name| {
+        let counts = &recorder.seen().queues[&name];
+        (counts.packets, counts.bytes, counts.overlimits)
+    });
+    assert_eq!(counts, [(200, 200_000, 46), (5_000_000_200, 5_000_000_200_000, 40)]);
 }

@@ -6,6 +6,11 @@ use std::time::Duration;
 use crate::delays::Delays;
 use crate::sample::{Backlog, Counts, QueueName};
 
+/// The kernel counts drops and overlimits of a queue in 32 bits (struct `gnet_stats_queue`).
+const WRAP: u64 = 1 << 32;
+/// The largest step of such a counter between two readings. A larger one would be that of another queue of the name.
+const LARGEST_STEP: u64 = WRAP / 2;
+
 /// The counters of a queue since a start that is not known.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Totals {
@@ -59,6 +64,22 @@ impl Totals {
         }
     }
 
+    /// The counters of a queue of the kernel, with 2^32 added to drops and overlimits that have wrapped: they went
+    /// back, and bytes and packets did not. The counters stay as they are where one of them began at zero.
+    pub(super) fn unwrapped(self, before: &Self) -> Self {
+        let went_on = self.packets >= before.packets && self.bytes >= before.bytes;
+        if went_on { self.added(before).unwrap_or(self) } else { self }
+    }
+
+    fn added(&self, before: &Self) -> Option<Self> {
+        let dropped = self.dropped.iter().map(|(reason, count)| {
+            let before = before.dropped.get(reason).copied().unwrap_or(0);
+            Some((reason.clone(), unwrapped(*count, before)?))
+        });
+        let dropped = dropped.collect::<Option<_>>()?;
+        Some(Self { dropped, overlimits: unwrapped(self.overlimits, before.overlimits)?, ..self.clone() })
+    }
+
     /// True if no counter has gone back.
     fn continues(&self, before: &Self) -> bool {
         let grown = |now: &BTreeMap<_, u64>, before: &BTreeMap<_, u64>| {
@@ -71,6 +92,15 @@ impl Totals {
             && grown(&self.dropped, &before.dropped)
             && before.waits.iter().all(|(ns, count)| self.waits.get(ns).is_some_and(|now| now >= count))
     }
+}
+
+/// A counter of 32 bits that went on; `None` where it went back by too much for a wrap.
+fn unwrapped(now: u64, before: u64) -> Option<u64> {
+    if now >= before {
+        return Some(now);
+    }
+    let sum = now + WRAP;
+    sum.checked_sub(before).is_some_and(|step| step <= LARGEST_STEP).then_some(sum)
 }
 
 #[cfg(test)]
@@ -100,5 +130,27 @@ mod tests {
         let restarted = totals(4, 1, &[(1000, 4)]);
         let counts = restarted.since(&later, span, None);
         assert_eq!((counts.packets, counts.dropped_packets(), counts.waits.count()), (4, 1, 4));
+    }
+
+    /// Overlimits wrap from 2^32 - 6 to 20: 6 and 20.
+    #[test]
+    fn a_counter_of_32_bits_that_wraps_goes_on() {
+        let queue = |packets: u64, overlimits: u64, dropped: u64| Totals {
+            packets,
+            bytes: packets * 1000,
+            dropped: BTreeMap::from([("any".to_owned(), dropped)]),
+            overlimits,
+            ..Totals::default()
+        };
+        let counts = |before: Totals, now: Totals| {
+            let counts = now.unwrapped(&before).since(&before, Duration::from_secs(1), None);
+            (counts.packets, counts.bytes, counts.overlimits, counts.dropped_packets())
+        };
+        let before = queue(5_000_000_000, 4_294_967_290, 7);
+        assert_eq!(counts(before.clone(), queue(5_000_000_100, 20, 9)), (100, 100_000, 26, 2));
+        assert_eq!(counts(queue(10, 0, 4_294_967_295), queue(11, 0, 0)), (1, 1000, 0, 1));
+        // Another queue of the name: its bytes are fewer, or a wrap would be a step of 4 294 967 291 drops.
+        assert_eq!(counts(before, queue(100, 20, 3)), (100, 100_000, 20, 3));
+        assert_eq!(counts(queue(10, 4_294_967_290, 5), queue(100, 20, 0)), (100, 100_000, 20, 0));
     }
 }
