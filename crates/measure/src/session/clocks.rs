@@ -55,8 +55,8 @@ pub(super) fn correct(samples: &mut [Sample], idle: Option<(f64, f64)>) -> Strin
 struct Line {
     /// At the start of the measurement.
     offset_s: f64,
-    /// The drift and half of its 95 % interval. `None` where the drift is not above it: such a slope is noise, and would
-    /// tilt the growth of delays under load.
+    /// The drift and half of its 95 % interval. `None` where the drift is not above it: such a slope is noise, and
+    /// would tilt the growth of delays under load.
     drift: Option<(f64, f64)>,
 }
 
@@ -155,8 +155,8 @@ mod tests {
         }
     }
 
-    /// A probe in the middle of each fifth of an idle phase of this length, with 5 ms each way and these offsets, and one
-    /// at 50 s.
+    /// A probe in the middle of each fifth of an idle phase of this length, with 5 ms each way and these offsets, and
+    /// one at 50 s.
     fn five(idle_s: f64, offsets_ms: [f64; 5]) -> Vec<Sample> {
         let sample = |(sent_s, offset_ms): (f64, f64)| {
             let (up_s, down_s) = (Some(0.005 + offset_ms * 1e-3), Some(0.005 - offset_ms * 1e-3));
@@ -181,8 +181,8 @@ mod tests {
         assert_eq!(told([0.0, 0.15, 0.15, 0.35, 0.4]), format!("{assumed}{drifts}"));
     }
 
-    /// 0, 0.4, -0.3, 0.5 and 0.6 ms each 2 s have a slope of 65 ppm, known to 3.182 sqrt(0.403 / 3 / 40) ms/s, which are
-    /// 184 ppm. At 50 s that slope would be 2.9 ms above the mean of 0.24 ms.
+    /// 0, 0.4, -0.3, 0.5 and 0.6 ms each 2 s have a slope of 65 ppm, known to 3.182 sqrt(0.403 / 3 / 40) ms/s, which
+    /// are 184 ppm. At 50 s that slope would be 2.9 ms above the mean of 0.24 ms.
     #[test]
     fn a_drift_within_its_noise_changes_no_delay() {
         let mut samples = five(10.0, [0.0, 0.4, -0.3, 0.5, 0.6]);
