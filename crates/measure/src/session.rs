@@ -161,7 +161,11 @@ pub fn run(
         session.rest();
         (session.recorded, session.complete && !stop.is_requested())
     });
-    let (phases, clocks, warnings) = recorded.finish();
+    let (phases, clocks, mut warnings) = recorded.finish();
+    for phase in &phases {
+        let reason = responsiveness::replaced(phase);
+        warnings.extend(reason.map(|reason| format!("phase {}: {reason}", phase.load.map_or("idle", words))));
+    }
     Measurement {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").to_owned(),

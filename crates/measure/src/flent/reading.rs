@@ -10,6 +10,11 @@ use crate::probe::{Sample, Subject};
 use crate::report::{Estimate, Measurement, Phase, SCHEMA, Series, Throughput};
 use crate::statistics;
 
+/// Most lost probes of a file that its sequence numbers may show. flent keeps as many values of a series.
+const MOST_MISSING: usize = 1_000_000;
+/// The sequence numbers of ping begin again after as many.
+const TURN: i64 = 1 << 16;
+
 /// Reads the whole file.
 pub(super) fn measurement(file: &Value) -> Result<Measurement, Fault> {
     let file = object(file, "file")?;
@@ -74,6 +79,8 @@ struct Foreign {
     download: Option<(Vec<Option<f64>>, u32)>,
     upload: Option<(Vec<Option<f64>>, u32)>,
     pings: Vec<(Subject, Vec<Sample>)>,
+    /// Series of pings whose losses the file does not show.
+    without_losses: Vec<String>,
 }
 
 impl Foreign {
@@ -111,16 +118,21 @@ impl Foreign {
             download: total("TCP download", &results),
             upload: total("TCP upload", &results),
             pings: Vec::new(),
+            without_losses: Vec::new(),
             grid,
         };
+        let mut room = MOST_MISSING;
         for (name, values) in &results {
             let meta = metadata.get("SERIES_META").and_then(|meta| meta.get(name));
             let runner = meta.and_then(|meta| meta.get("RUNNER")).and_then(Value::as_str);
             if let Some(subject) = names::subject(name, &foreign.host, runner) {
-                let samples = match raw.and_then(|raw| raw.get(*name)) {
-                    Some(values) => raw_pings(values, &format!("raw_values.\"{name}\""), started_unix_s)?,
-                    None => foreign.grid_pings(values),
+                let (samples, has_losses) = match raw.and_then(|raw| raw.get(*name)) {
+                    Some(values) => raw_pings(values, &format!("raw_values.\"{name}\""), started_unix_s, &mut room)?,
+                    None => (foreign.grid_pings(values), false),
                 };
+                if !has_losses {
+                    foreign.without_losses.push(subject.to_string());
+                }
                 foreign.pings.push((subject, samples));
             }
         }
@@ -161,6 +173,11 @@ impl Foreign {
         let mut warnings = Vec::new();
         if load.is_some() {
             warnings.push("goodput is read at the steps of the file; flent has interpolated it".to_owned());
+        }
+        if !self.without_losses.is_empty() {
+            let of = self.without_losses.join(", ");
+            warnings
+                .push(format!("losses of {of} are unknown and count as none: the file does not number their probes"));
         }
         let one_way = self.pings.iter().flat_map(|(_, samples)| samples).any(|sample| sample.up_s.is_some());
         Ok(Measurement {
@@ -232,9 +249,12 @@ fn total(direction: &str, results: &[(&str, Vec<Option<f64>>)]) -> Option<(Vec<O
     Some((sum.into_iter().map(|mbps| mbps.map(|mbps| mbps * 1e6)).collect(), count))
 }
 
-/// Pings from raw values. flent records the time of an answer, and that of a request without one.
-fn raw_pings(values: &Value, key: &str, started_unix_s: f64) -> Result<Vec<Sample>, Fault> {
+/// Pings from raw values, and whether they show losses. flent records the time of an answer. Its irtt runner records
+/// that of a request without one, too; a lost request of ping or fping leaves a gap in the sequence numbers. `room` is
+/// the number of lost probes that may be added.
+fn raw_pings(values: &Value, key: &str, started_unix_s: f64, room: &mut usize) -> Result<(Vec<Sample>, bool), Fault> {
     let mut samples = Vec::new();
+    let mut numbered = Vec::new();
     let mut newest = f64::NEG_INFINITY;
     for (index, value) in array(values, key)?.iter().enumerate() {
         let number = |name: &str| match value.get(name) {
@@ -253,10 +273,50 @@ fn raw_pings(values: &Value, key: &str, started_unix_s: f64) -> Result<Vec<Sampl
         if rtt_s.is_some() {
             newest = newest.max(at);
         }
+        let seq = value.get("seq").and_then(Value::as_f64);
+        numbered.extend(seq.and_then(whole).map(|number| (number, sent_s)));
         samples.push(Sample { sent_s, rtt_s, up_s, down_s, reordered, ..Sample::default() });
     }
+    let gaps = if numbered.len() == samples.len() { missing(numbered, room) } else { None };
+    let has_losses = gaps.is_some();
+    samples.extend(gaps.into_iter().flatten());
     samples.sort_by(|a, b| a.sent_s.total_cmp(&b.sent_s));
-    Ok(samples)
+    Ok((samples, has_losses))
+}
+
+/// A sequence number: flent has read some of them as floats.
+#[expect(clippy::cast_possible_truncation, reason = "32 bits")]
+fn whole(number: f64) -> Option<i64> {
+    (number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number)).then_some(number as i64)
+}
+
+/// The lost probes whose numbers are missing between others, each at the time that its number has between those of its
+/// neighbours. `None` without numbers, or where more are missing than there is room for.
+fn missing(mut numbered: Vec<(i64, f64)>, room: &mut usize) -> Option<Vec<Sample>> {
+    let (mut newest, mut turns) = (numbered.first()?.0, 0);
+    for (number, _) in &mut numbered {
+        // The numbers of ping have 16 bits.
+        *number += turns;
+        if *number + TURN / 2 < newest {
+            *number += TURN;
+            turns += TURN;
+        } else if *number > newest + TURN / 2 && turns > 0 {
+            *number -= TURN;
+        }
+        newest = newest.max(*number);
+    }
+    numbered.sort_by_key(|(number, _)| *number);
+    numbered.dedup_by_key(|(number, _)| *number);
+    let span = numbered.last()?.0 - numbered.first()?.0 + 1;
+    let count = usize::try_from(span).ok()? - numbered.len();
+    *room = room.checked_sub(count)?;
+    let mut lost = Vec::with_capacity(count);
+    for (&(before, from_s), &(after, to_s)) in numbered.iter().zip(&numbered[1..]) {
+        #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
+        let at_s = |number: i64| from_s + (to_s - from_s) * ((number - before) as f64 / (after - before) as f64);
+        lost.extend((before + 1..after).map(|number| Sample { sent_s: at_s(number), ..Sample::default() }));
+    }
+    Some(lost)
 }
 
 /// The figures of a series of pings without a ramp.

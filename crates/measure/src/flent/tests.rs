@@ -111,10 +111,9 @@ fn by_hand() -> Value {
         "raw_values": {
             "Ping (ms) ICMP": [
                 { "t": 1_780_155_767.51, "val": 10.0, "seq": 1.0 },
-                { "t": 1_780_155_768.8, "val": 30.0, "seq": 2.0 },
-                { "t": 1_780_155_768.7, "lost": true, "seq": 3 },
-                { "t": 1_780_155_768.75, "val": 31.0, "seq": 4 },
-                { "t": 1_780_155_769.8, "val": 12.0, "seq": 5 },
+                { "t": 1_780_155_768.8, "val": 100.0, "seq": 2.0 },
+                { "t": 1_780_155_768.75, "val": 10.0, "seq": 4.0 },
+                { "t": 1_780_155_769.8, "val": 12.0, "seq": 5.0 },
             ],
         },
     })
@@ -170,10 +169,65 @@ fn pings_of_flent_have_their_class_and_their_losses() {
     let icmp = &loaded.probes[0];
     assert_eq!(icmp.reordered, 1, "the answer to the fourth came before that to the second");
     let sent: Vec<f64> = icmp.samples.iter().map(|sample| (sample.sent_s * 1e3).round()).collect();
-    assert_eq!(sent, [1200.0, 1219.0, 1270.0]);
+    assert_eq!(sent, [1200.0, 1220.0, 1240.0], "the third is missing, in the middle between its neighbours");
+    assert_eq!(icmp.samples[1].rtt_s, None);
     let idle = &read.phases[0];
     assert_eq!(idle.probes[1].samples.len(), 1, "from the grid, where raw values are missing");
     assert_eq!(idle.probes[1].samples[0].rtt_s, Some(0.011));
+}
+
+/// The lost probes of a series of pings by the tenth of a second in which they were sent, and the warnings.
+#[expect(clippy::cast_possible_truncation, reason = "some tenths of a second")]
+fn lost_of(pings: &Value) -> (Vec<i64>, Vec<String>) {
+    let mut file = by_hand();
+    file["metadata"]["T0"] = json!("1970-01-01T00:00:00.000000Z");
+    file["results"] = json!({ "Ping (ms) ICMP": [1.0, 1.0, 1.0, 1.0, 1.0, 1.0] });
+    file["raw_values"] = json!({ "Ping (ms) ICMP": pings });
+    let read = read("line.flent", file.to_string().as_bytes()).unwrap();
+    let [phase] = &read.phases[..] else { panic!("{} phases", read.phases.len()) };
+    let lost: Vec<&Sample> = phase.probes[0].samples.iter().filter(|sample| sample.rtt_s.is_none()).collect();
+    assert_eq!(phase.probes[0].lost, lost.len() as u64);
+    (lost.iter().map(|sample| (sample.sent_s * 10.0).round() as i64).collect(), read.warnings)
+}
+
+#[test]
+fn losses_are_gaps_in_the_sequence_numbers() {
+    // Sent at this tenth of a second.
+    let answer = |tenth: u32, seq: u32| json!({ "t": f64::from(tenth) / 10.0 + 0.01, "val": 10.0, "seq": seq });
+    let of = |pings: &[(u32, u32)]| {
+        lost_of(&pings.iter().map(|&(tenth, seq)| answer(tenth, seq)).collect::<Vec<_>>().into())
+    };
+    let none: Vec<String> = Vec::new();
+    assert_eq!(of(&[(0, 7), (1, 8), (2, 9)]), (vec![], none.clone()));
+    // fping counts from zero; 3 came after 4, and 1, 5 and 6 did not come.
+    assert_eq!(of(&[(0, 0), (2, 2), (4, 4), (3, 3), (7, 7)]), (vec![1, 5, 6], none.clone()));
+    // The numbers of ping have 16 bits: 65 534 is missing, 65 535 came after 0, and 1 is missing.
+    assert_eq!(of(&[(0, 65_533), (3, 0), (2, 65_535), (5, 2)]), (vec![1, 4], none.clone()));
+    // irtt's runner records the request that was lost: it is not counted twice.
+    let lost = json!({ "t": 0.1, "lost": true, "lost_dir": "up", "seq": 1 });
+    assert_eq!(lost_of(&json!([answer(0, 0), lost, answer(3, 3)])), (vec![1, 2], none));
+}
+
+#[test]
+fn losses_without_sequence_numbers_are_unknown() {
+    let unknown =
+        |of: &str| vec![format!("losses of {of} are unknown and count as none: the file does not number their probes")];
+    let answer = |seq: Value| json!({ "t": 1.0, "val": 10.0, "seq": seq });
+    let bare = json!({ "t": 0.5, "val": 10.0 });
+    for pings in [
+        json!([]),
+        json!([bare]),
+        json!([bare, answer(json!(1))]),
+        json!([answer(json!(null))]),
+        json!([answer(json!(0.5))]),
+        // More than a file of flent has.
+        json!([answer(json!(0)), answer(json!(1_000_002))]),
+        json!([answer(json!(0)), answer(json!(1e300))]),
+    ] {
+        assert_eq!(lost_of(&pings), (vec![], unknown("ICMP server")), "{pings}");
+    }
+    let read = read("line.flent", by_hand().to_string().as_bytes()).unwrap();
+    assert_eq!(read.warnings[1..], unknown("irtt server (UDP EF) @46"), "from the grid");
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Probes against `irtt server`.
 //!
-//! Source: irtt 0.9 (github.com/heistp/irtt), protocol version 1. Differences from its own client: a session that the
-//! server ends for its length is opened again; a longer interval that the server demands is kept; the server's fill and
-//! length of packets are not negotiated. Requests have the length of their replies, 60 bytes of UDP payload at most.
+//! Source: irtt 0.9 (github.com/heistp/irtt), protocol version 1. Differences from its own client: before the server
+//! ends a session for its length, another one is opened; a longer interval that the server demands is kept; the
+//! server's fill and length of packets are not negotiated. Requests have the length of their replies, 60 bytes of UDP
+//! payload at most.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -16,7 +17,7 @@ use crate::foreign::wire::{Halt, LOOK};
 use crate::load::Stop;
 use crate::probe::exchange::{self, Exchange, apart_s, passing, receive, receive_or_error};
 use crate::probe::window::Window;
-use crate::probe::{Clocks, Kind, Prober, Sample, Subject};
+use crate::probe::{Clocks, Kind, PATIENCE, Prober, Sample, Subject};
 
 pub(crate) mod packet;
 mod reception;
@@ -76,14 +77,6 @@ pub struct Irtt {
     settings: Settings,
 }
 
-/// How a session ended.
-#[derive(PartialEq, Eq)]
-enum End {
-    Stopped,
-    /// The server's limit of length.
-    Closed,
-}
-
 impl Irtt {
     /// A prober that has not asked the server yet.
     #[must_use]
@@ -114,13 +107,26 @@ impl Irtt {
         connected.map_err(Error::io(what()))
     }
 
-    /// Opens a session: its token, and the parameters that the server allows.
-    fn open(&self, udp: &UdpSocket, stop: &Stop) -> Result<(u64, Parameters), Halt> {
-        let what = || format!("opening an irtt session with {}", self.settings.server);
+    fn open_request(&self) -> Vec<u8> {
         let interval_ns = i64::try_from(self.settings.interval.as_nanos()).unwrap_or(i64::MAX);
         // A day: the server answers with its own limit.
         let wanted = Parameters::wanted(86_400_000_000_000, interval_ns, self.settings.code_point);
-        let request = packet::seal(packet::OPEN, &wanted.write(), self.key());
+        packet::seal(packet::OPEN, &wanted.write(), self.key())
+    }
+
+    /// The token and the parameters of an answer to an open request.
+    fn opened(&self, flags: u8, body: &[u8]) -> Result<(u64, Parameters), Error> {
+        let (token, allowed) = packet::read_opened(body).map_err(|what| self.protocol(what))?;
+        if token == 0 || flags & packet::CLOSE != 0 {
+            return Err(self.protocol("closes the session at once".to_owned()));
+        }
+        Ok((token, allowed))
+    }
+
+    /// Opens a session: its token, and the parameters that the server allows.
+    fn open(&self, udp: &UdpSocket, stop: &Stop) -> Result<(u64, Parameters), Halt> {
+        let what = || format!("opening an irtt session with {}", self.settings.server);
+        let request = self.open_request();
         let mut buffer = [0; 2048];
         let asked = Instant::now();
         for wait in OPEN_WAITS {
@@ -135,14 +141,9 @@ impl Irtt {
                 let received = unless_refused(receive_or_error(udp, &mut buffer, LOOK)).map_err(Error::io(what()))?;
                 let Some((len, _)) = received.flatten() else { continue };
                 let Some((flags, body)) = packet::unseal(&buffer[..len], self.key()) else { continue };
-                if flags & packet::OPEN == 0 {
-                    continue;
+                if flags & packet::OPEN != 0 {
+                    return Ok(self.opened(flags, body)?);
                 }
-                let (token, allowed) = packet::read_opened(body).map_err(|what| self.protocol(what))?;
-                if token == 0 || flags & packet::CLOSE != 0 {
-                    return Err(self.protocol("closes the session at once".to_owned()).into());
-                }
-                return Ok((token, allowed));
             }
         }
         Err(self.silent(asked.elapsed()).into())
@@ -156,25 +157,23 @@ impl Irtt {
         Error::io(what)(io::Error::new(io::ErrorKind::TimedOut, text))
     }
 
-    /// One session, until `stop` or until the server ends it.
-    fn session(
+    /// Sessions one after the other, until `stop`.
+    fn sessions(
         &self,
         udp: &UdpSocket,
         now_s: &(dyn Fn() -> f64 + Sync),
         stop: &Stop,
         tell: &mut dyn FnMut(Sample),
-    ) -> Result<End, Halt> {
+    ) -> Result<(), Halt> {
         let (token, allowed) = self.open(udp, stop)?;
         let interval = self.settings.interval.max(Duration::from_nanos(allowed.interval_ns.max(0).cast_unsigned()));
-        let session = Session::new(token, allowed);
-        let mut requests = Requests { session, udp, key: self.key(), closed: false };
+        let mut requests = Requests::new(self, udp, Session::new(token, allowed, 0));
         let what = format!("irtt requests to {}", self.settings.server);
         exchange::run(&mut requests, interval, now_s, stop, tell).map_err(Error::io(what))?;
-        if requests.closed {
-            return Ok(End::Closed);
+        for session in &requests.sessions {
+            requests.close(session);
         }
-        let _ = udp.send(&packet::seal(packet::CLOSE, &token.to_le_bytes(), self.key()));
-        Ok(End::Stopped)
+        requests.failed.map_or(Ok(()), |error| Err(error.into()))
     }
 }
 
@@ -188,38 +187,115 @@ fn unless_refused<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// A session and its socket.
+/// The requests of all sessions, over one socket.
 struct Requests<'a> {
-    session: Session,
+    irtt: &'a Irtt,
     udp: &'a UdpSocket,
-    key: Option<&'a [u8]>,
-    /// The server has ended the session.
-    closed: bool,
+    /// Requests belong to the last one; answers to those of the others may still come.
+    sessions: Vec<Session>,
+    /// Number of open requests for the next session, with the times of the first and the last of them.
+    asked: Option<(usize, u64, u64)>,
+    /// Number of the next request.
+    next: u64,
+    /// There is no next session.
+    failed: Option<Error>,
+}
+
+impl<'a> Requests<'a> {
+    fn new(irtt: &'a Irtt, udp: &'a UdpSocket, first: Session) -> Self {
+        Self { irtt, udp, sessions: vec![first], asked: None, next: 0, failed: None }
+    }
+
+    /// Asks for the next session, and asks again after the usual waits.
+    fn ask(&mut self, now_ns: u64) -> io::Result<()> {
+        let (count, first_ns, last_ns) = self.asked.unwrap_or((0, now_ns, now_ns));
+        let waited = Duration::from_nanos(now_ns.saturating_sub(last_ns));
+        if count > 0 && waited < OPEN_WAITS[count - 1] {
+            return Ok(());
+        }
+        if count == OPEN_WAITS.len() {
+            self.failed = Some(self.irtt.silent(Duration::from_nanos(now_ns.saturating_sub(first_ns))));
+            return Ok(());
+        }
+        self.asked = Some((count + 1, first_ns, now_ns));
+        passing(self.udp.send(&self.irtt.open_request())).map(drop)
+    }
+
+    /// An answer to an open request. The next request is of its session.
+    fn take(&mut self, flags: u8, body: &[u8], received_ns: u64) {
+        if self.asked.take().is_none() {
+            return;
+        }
+        match self.irtt.opened(flags, body) {
+            Ok((token, allowed)) => {
+                self.sessions.iter_mut().for_each(|session| {
+                    session.left_ns.get_or_insert(received_ns);
+                });
+                self.sessions.push(Session::new(token, allowed, self.next));
+            }
+            Err(error) => self.failed = Some(error),
+        }
+    }
+
+    fn close(&self, session: &Session) {
+        if session.closed_by.is_none() {
+            let _ = self.udp.send(&packet::seal(packet::CLOSE, &session.token.to_le_bytes(), self.irtt.key()));
+        }
+    }
 }
 
 impl Exchange for Requests<'_> {
-    fn send(&mut self, number: u64, _sent_ns: u64) -> io::Result<()> {
-        self.udp.send(&packet::seal(0, &self.session.request(number), self.key)).map(drop)
+    fn prepare(&mut self, now_ns: u64) -> io::Result<bool> {
+        // Every request of these was answered or given up.
+        let over: Vec<Session> = self.sessions.extract_if(.., |session| session.is_over(now_ns)).collect();
+        over.iter().for_each(|session| self.close(session));
+        let Some(session) = self.sessions.last() else { return Ok(false) };
+        let is_closed = session.closed_by.is_some();
+        if is_closed || session.is_near_its_limit(now_ns) {
+            self.ask(now_ns)?;
+        }
+        Ok(!is_closed)
+    }
+
+    fn send(&mut self, number: u64, sent_ns: u64) -> io::Result<()> {
+        self.next = number + 1;
+        let Some(session) = self.sessions.last_mut() else { return Ok(()) };
+        session.began_ns.get_or_insert(sent_ns);
+        self.udp.send(&packet::seal(0, &session.request(number), self.irtt.key())).map(drop)
     }
 
     fn receive(&mut self, window: &Window, patience: Duration) -> io::Result<Option<(u64, Sample)>> {
         let mut buffer = [0; 2048];
         let Some((len, received_ns)) = receive(self.udp, &mut buffer, patience)? else { return Ok(None) };
-        let opened = packet::unseal(&buffer[..len], self.key).filter(|(flags, _)| flags & packet::OPEN == 0);
-        let Some((flags, body)) = opened else { return Ok(None) };
-        let Some(reply) = packet::read_reply(body, self.session.parameters) else { return Ok(None) };
-        self.closed |= flags & packet::CLOSE != 0 && reply.token == self.session.token;
-        Ok(self.session.reply(reply, received_ns, window))
+        let Some((flags, body)) = packet::unseal(&buffer[..len], self.irtt.key()) else { return Ok(None) };
+        if flags & packet::OPEN != 0 {
+            self.take(flags, body, received_ns);
+            return Ok(None);
+        }
+        for session in &mut self.sessions {
+            let Some(reply) = packet::read_reply(body, session.parameters) else { continue };
+            if let Some(answer) = session.reply(reply, received_ns, window) {
+                if flags & packet::CLOSE != 0 {
+                    session.closed_by.get_or_insert(reply.number);
+                }
+                return Ok(Some(answer));
+            }
+        }
+        Ok(None)
     }
 
     fn give_up(&mut self, requests: Vec<(u64, f64)>, _before_s: f64, tell: &mut dyn FnMut(Sample)) {
         for (number, sent_s) in requests {
-            tell(Sample { sent_s, lost: self.session.reception.lost(number), ..Sample::default() });
+            let session = self.sessions.iter().rfind(|session| session.first <= number);
+            if session.is_none_or(|session| !session.is_dropped(number)) {
+                let lost = session.and_then(|session| session.reception.lost(number - session.first));
+                tell(Sample { sent_s, lost, ..Sample::default() });
+            }
         }
     }
 
     fn is_closed(&self) -> bool {
-        self.closed
+        self.failed.is_some()
     }
 }
 
@@ -228,15 +304,25 @@ struct Session {
     token: u64,
     parameters: Parameters,
     reception: Reception,
+    /// The first request of the series that is this session's: its number here is zero.
+    first: u64,
+    /// Departure of that request.
+    began_ns: Option<u64>,
+    /// The next session began.
+    left_ns: Option<u64>,
+    /// The request with whose reply the server ended the session. It has dropped those that came later.
+    closed_by: Option<u32>,
 }
 
 impl Session {
-    fn new(token: u64, parameters: Parameters) -> Self {
-        Self { token, parameters, reception: Reception::default() }
+    fn new(token: u64, parameters: Parameters, first: u64) -> Self {
+        let reception = Reception::default();
+        Self { token, parameters, reception, first, began_ns: None, left_ns: None, closed_by: None }
     }
 
     /// The body of a request.
     fn request(&self, number: u64) -> Vec<u8> {
+        let number = number.saturating_sub(self.first);
         packet::echo(self.token, u32::try_from(number & 0xffff_ffff).unwrap_or(0), self.parameters)
     }
 
@@ -245,12 +331,31 @@ impl Session {
         if reply.token != self.token {
             return None;
         }
-        let number = u64::from(reply.number);
+        let number = self.first + u64::from(reply.number);
         let sent_ns = window.sent_ns(number);
         if sent_ns.is_some() {
-            self.reception.note(number, reply.window);
+            self.reception.note(u64::from(reply.number), reply.window);
         }
         Some((number, sent_ns.map_or_else(Sample::default, |sent_ns| timed(reply, sent_ns, received_ns))))
+    }
+
+    /// Whether it is time to open the next session. The server counts from the arrival of the first request, and allows
+    /// two seconds more: requests that wait in a queue arrive later than they left.
+    fn is_near_its_limit(&self, now_ns: u64) -> bool {
+        let limit = Duration::from_nanos(self.parameters.duration_ns.max(0).cast_unsigned());
+        let lead = PATIENCE.min(limit / 2);
+        let age = Duration::from_nanos(now_ns.saturating_sub(self.began_ns.unwrap_or(now_ns)));
+        !limit.is_zero() && age >= limit - lead
+    }
+
+    /// Whether no answer can come any more.
+    fn is_over(&self, now_ns: u64) -> bool {
+        self.left_ns.is_some_and(|left_ns| Duration::from_nanos(now_ns.saturating_sub(left_ns)) > 2 * PATIENCE)
+    }
+
+    /// Whether the server, and not the line, dropped this request.
+    fn is_dropped(&self, number: u64) -> bool {
+        self.closed_by.is_some_and(|by| number - self.first > u64::from(by))
     }
 }
 
@@ -288,12 +393,9 @@ impl Prober for Irtt {
         tell: &mut dyn FnMut(Sample),
     ) -> Result<(), Error> {
         let udp = self.connect()?;
-        loop {
-            match self.session(&udp, now_s, stop, tell) {
-                Ok(End::Closed) if !stop.is_requested() => {}
-                Ok(_) | Err(Halt::Stopped) => return Ok(()),
-                Err(Halt::Failed(error)) => return Err(error),
-            }
+        match self.sessions(&udp, now_s, stop, tell) {
+            Ok(()) | Err(Halt::Stopped) => Ok(()),
+            Err(Halt::Failed(error)) => Err(error),
         }
     }
 }
@@ -312,7 +414,7 @@ pub(crate) fn hostile(input: &[u8]) {
     // Bodies behind a right HMAC: a server with the key may be hostile, too.
     let (head, rest) = rest.split_at(usize::from(first >> 1).min(rest.len()));
     let Ok((token, parameters)) = packet::read_opened(head) else { return };
-    let mut session = Session::new(token, parameters);
+    let mut session = Session::new(token, parameters, 0);
     let mut window = Window::default();
     for second in 0..8 {
         let number = window.send(f64::from(second), 1);

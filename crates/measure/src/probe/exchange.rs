@@ -16,6 +16,16 @@ use super::window::{Answer, Window};
 
 /// A protocol of requests and answers.
 pub(crate) trait Exchange {
+    /// Whether a request can be sent at this time of the monotonic clock. Where none can, the series has no probe at
+    /// that time.
+    ///
+    /// # Errors
+    /// As [`Exchange::send`].
+    fn prepare(&mut self, now_ns: u64) -> io::Result<bool> {
+        let _ = now_ns;
+        Ok(true)
+    }
+
     /// Sends a request. `sent_ns` is its departure by the monotonic clock.
     ///
     /// # Errors
@@ -77,8 +87,10 @@ fn until_end(
             }
         } else if now_s() >= due_s {
             let sent_ns = clock::now_ns();
-            let number = window.send(now_s(), sent_ns);
-            passing(exchange.send(number, sent_ns))?;
+            if passing(exchange.prepare(sent_ns))?.unwrap_or(true) {
+                let number = window.send(now_s(), sent_ns);
+                passing(exchange.send(number, sent_ns))?;
+            }
             // A late request does not shift those after it.
             due_s = next_due(due_s, interval.as_secs_f64(), now_s());
         }
@@ -220,6 +232,40 @@ mod tests {
             assert_eq!(answered, [vec![0, 1, 2, 3], (10..=20).collect()].concat(), "{error}");
             assert_eq!(lost, [4, 5, 6, 7, 8, 9], "{error}");
         }
+    }
+
+    /// An exchange that can send nothing when the requests from 5 to 9 are due.
+    struct Pausing<'a>(Failing<'a>, u32);
+
+    impl Exchange for Pausing<'_> {
+        fn prepare(&mut self, _now_ns: u64) -> io::Result<bool> {
+            self.1 += 1;
+            Ok(!(6..=10).contains(&self.1))
+        }
+
+        fn send(&mut self, number: u64, _sent_ns: u64) -> io::Result<()> {
+            if number == 10 {
+                self.0.stop.request();
+            }
+            self.0.answers.push_back(number);
+            Ok(())
+        }
+
+        fn receive(&mut self, window: &Window, patience: Duration) -> io::Result<Option<(u64, Sample)>> {
+            self.0.receive(window, patience)
+        }
+    }
+
+    #[test]
+    fn a_time_without_a_way_to_send_has_no_probes() {
+        let (clock_ns, stop) = (AtomicU64::new(0), Stop::default());
+        let now_s = || apart_s(clock_ns.load(Ordering::Relaxed), 0_u64);
+        let failing = Failing { clock_ns: &clock_ns, error: Errno::BADF, answers: VecDeque::new(), stop: &stop };
+        let mut told = Vec::new();
+        let mut tell = |sample: Sample| told.push((sample.rtt_s.is_some(), (sample.sent_s * 10.0).round() as u64));
+        run(&mut Pausing(failing, 0), Duration::from_millis(100), &now_s, &stop, &mut tell).unwrap();
+        let answered = [0, 1, 2, 3, 4, 10, 11, 12, 13, 14, 15].map(|at| (true, at));
+        assert_eq!(told, answered);
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! delays of a few seconds have no queue, and their difference between both directions is twice the
 //! offset, if the least delay is equal both ways. That assumption shifts all one-way delays by a
 //! constant; how they change under load does not depend on it. The line through the offsets of
-//! several spans of the idle phase is the drift (minimum filtering; Paxson 1998).
+//! several spans of the idle phase is the drift (minimum filtering; Paxson 1998), where it is above its
+//! 95 % interval.
 
 use lastmile_theory::interval::student;
 
@@ -17,35 +18,35 @@ const SPANS: u32 = 5;
 /// Least standard deviation of an offset: its two delays include the wake-ups of both hosts.
 const LEAST_NOISE_S: f64 = WAKE_UPS_S / 2.0;
 
-/// Faster drift than any crystal has: a clock that was set, or too few samples.
+/// Faster drift than any crystal has: a clock that was set, or delays that differ too much.
 const MOST_DRIFT: f64 = 300e-6;
 
-/// Replaces differences of clocks by delays, and returns their meaning. Without an idle phase, and
-/// where a clock jumped, the samples have no one-way delays.
+/// Replaces differences of clocks by delays, and returns their meaning. Without answers on the idle line, and where a
+/// clock was set, the samples have no one-way delays.
 pub(super) fn correct(samples: &mut [Sample], idle: Option<(f64, f64)>) -> String {
-    match idle.and_then(|idle| line(samples, idle)) {
-        Some(Line { offset_s, drift, within }) => {
+    match line(samples, idle) {
+        Ok(Line { offset_s, drift }) => {
+            let slope = drift.map_or(0.0, |(drift, _)| drift);
             for sample in samples.iter_mut() {
-                let clock_s = offset_s + drift * sample.sent_s;
+                let clock_s = offset_s + slope * sample.sent_s;
                 sample.up_s = sample.up_s.map(|up_s| up_s - clock_s);
                 sample.down_s = sample.down_s.map(|down_s| down_s + clock_s);
             }
             let assumed = "one-way delays assume that the least delay of the idle line is equal both ways";
-            match within {
-                Some(within) if within < drift.abs() => format!(
+            match drift {
+                Some((drift, within)) => format!(
                     "{assumed}; the server's clock drifts by {:.1} ± {:.1} ppm (95 %) against this one",
                     drift * 1e6,
                     within * 1e6
                 ),
-                // A drift within its noise would be no statement about a clock.
-                _ => assumed.to_owned(),
+                None => assumed.to_owned(),
             }
         }
-        None => {
+        Err(reason) => {
             for sample in samples.iter_mut() {
                 (sample.up_s, sample.down_s) = (None, None);
             }
-            "no one-way delays: the clocks of both ends cannot be compared without answers on the idle line".to_owned()
+            format!("no one-way delays: {reason}")
         }
     }
 }
@@ -54,13 +55,50 @@ pub(super) fn correct(samples: &mut [Sample], idle: Option<(f64, f64)>) -> Strin
 struct Line {
     /// At the start of the measurement.
     offset_s: f64,
-    drift: f64,
-    /// Half of the 95 % interval of the drift; `None` where the spans leave no residual.
-    within: Option<f64>,
+    /// The drift and half of its 95 % interval. `None` where the drift is not above it: such a slope is noise, and
+    /// would tilt the growth of delays under load.
+    drift: Option<(f64, f64)>,
 }
 
 /// Offset and drift by least squares over spans of the idle phase.
-fn line(samples: &[Sample], (from_s, to_s): (f64, f64)) -> Option<Line> {
+///
+/// # Errors
+/// The reason in words: no span has answers, or no clock drifts so.
+fn line(samples: &[Sample], idle: Option<(f64, f64)>) -> Result<Line, String> {
+    let points = idle.map_or_else(Vec::new, |idle| offsets(samples, idle));
+    let Some(count) = u32::try_from(points.len()).ok().filter(|count| *count > 0).map(f64::from) else {
+        return Err("the clocks of both ends cannot be compared without answers on the idle line".to_owned());
+    };
+    let middle_s = points.iter().map(|(at_s, _)| at_s).sum::<f64>() / count;
+    let offset_s = points.iter().map(|(_, offset_s)| offset_s).sum::<f64>() / count;
+    let spread: f64 = points.iter().map(|(at_s, _)| (at_s - middle_s).powi(2)).sum();
+    let drift = if spread > 0.0 {
+        points.iter().map(|(at_s, own_s)| (at_s - middle_s) * (own_s - offset_s)).sum::<f64>() / spread
+    } else {
+        0.0
+    };
+    if drift.abs() > MOST_DRIFT {
+        return Err(format!(
+            "on the idle line the clocks of both ends seem to drift by {:.0} ppm against each other, which no clock \
+             does: one of them was set, or the least delays differ too much",
+            drift.abs() * 1e6
+        ));
+    }
+    let residuals = points.iter().map(|(at_s, own_s)| own_s - offset_s - drift * (at_s - middle_s));
+    let squares: f64 = residuals.map(|residual_s| residual_s.powi(2)).sum();
+    // Two parameters are estimated. Five points may lie on a line by chance, and wake-ups move each.
+    let freedom = count - 2.0;
+    let within = student(freedom).map(|t| t * (squares / freedom).max(LEAST_NOISE_S.powi(2)).sqrt() / spread.sqrt());
+    Ok(match within {
+        Some(within) if within < drift.abs() => {
+            Line { offset_s: offset_s - drift * middle_s, drift: Some((drift, within)) }
+        }
+        _ => Line { offset_s, drift: None },
+    })
+}
+
+/// The middle of each span of the idle phase that has answers, and half of the difference of its least delays.
+fn offsets(samples: &[Sample], (from_s, to_s): (f64, f64)) -> Vec<(f64, f64)> {
     let span_s = (to_s - from_s) / f64::from(SPANS);
     let offset = |span: u32| -> Option<(f64, f64)> {
         let (from_s, to_s) = (from_s + span_s * f64::from(span), from_s + span_s * f64::from(span + 1));
@@ -70,23 +108,7 @@ fn line(samples: &[Sample], (from_s, to_s): (f64, f64)) -> Option<Line> {
         let down_s = least(&mut here().filter_map(|sample| sample.down_s))?;
         Some((f64::midpoint(from_s, to_s), (up_s - down_s) / 2.0))
     };
-    let points: Vec<(f64, f64)> = (0..SPANS).filter_map(offset).collect();
-    let count = f64::from(u32::try_from(points.len()).ok().filter(|count| *count > 0)?);
-    let middle_s = points.iter().map(|(at_s, _)| at_s).sum::<f64>() / count;
-    let offset_s = points.iter().map(|(_, offset_s)| offset_s).sum::<f64>() / count;
-    let spread: f64 = points.iter().map(|(at_s, _)| (at_s - middle_s).powi(2)).sum();
-    let drift = if spread > 0.0 {
-        points.iter().map(|(at_s, own_s)| (at_s - middle_s) * (own_s - offset_s)).sum::<f64>() / spread
-    } else {
-        0.0
-    };
-    let line = Line { offset_s: offset_s - drift * middle_s, drift, within: None };
-    let residuals = points.iter().map(|(at_s, own_s)| own_s - line.offset_s - drift * at_s);
-    let squares: f64 = residuals.map(|residual_s| residual_s.powi(2)).sum();
-    // Two parameters are estimated. Five points may lie on a line by chance, and wake-ups move each.
-    let freedom = count - 2.0;
-    let within = student(freedom).map(|t| t * (squares / freedom).max(LEAST_NOISE_S.powi(2)).sqrt() / spread.sqrt());
-    (drift.abs() <= MOST_DRIFT).then_some(Line { within, ..line })
+    (0..SPANS).filter_map(offset).collect()
 }
 
 #[cfg(test)]
@@ -133,19 +155,22 @@ mod tests {
         }
     }
 
+    /// A probe in the middle of each fifth of an idle phase of this length, with 5 ms each way and these offsets, and
+    /// one at 50 s.
+    fn five(idle_s: f64, offsets_ms: [f64; 5]) -> Vec<Sample> {
+        let sample = |(sent_s, offset_ms): (f64, f64)| {
+            let (up_s, down_s) = (Some(0.005 + offset_ms * 1e-3), Some(0.005 - offset_ms * 1e-3));
+            Sample { sent_s, rtt_s: Some(0.01), up_s, down_s, ..Sample::default() }
+        };
+        let spans = (0..5).map(|span| (f64::from(span) + 0.5) * idle_s / 5.0).zip(offsets_ms);
+        spans.chain([(50.0, 0.0)]).map(sample).collect()
+    }
+
     /// Offsets each 0.8 s. 0, 0.1, 0, 0.1 and 0 ms have no slope. 0, 0.15, 0.15, 0.35 and 0.4 ms have one of 0.1 ms in
     /// 0.8 s; the squares of their residuals sum to 0.007, so that it is known to 3.182 sqrt(0.007 / 3 / 6.4) 1e-3.
     #[test]
     fn a_drift_is_told_where_it_is_above_its_noise() {
-        let told = |offsets_ms: [f64; 5]| {
-            let sample = |(span, offset_ms): (u32, f64)| {
-                let (sent_s, offset_s) = (f64::from(span) * 0.8 + 0.4, offset_ms * 1e-3);
-                let (up_s, down_s) = (Some(0.005 + offset_s), Some(0.005 - offset_s));
-                Sample { sent_s, rtt_s: Some(0.01), up_s, down_s, ..Sample::default() }
-            };
-            let mut samples: Vec<Sample> = (0..).zip(offsets_ms).map(sample).collect();
-            correct(&mut samples, Some((0.0, 4.0)))
-        };
+        let told = |offsets_ms| correct(&mut five(4.0, offsets_ms), Some((0.0, 4.0)));
         let assumed = "one-way delays assume that the least delay of the idle line is equal both ways";
         assert_eq!(told([0.0, 0.1, 0.0, 0.1, 0.0]), assumed);
         // A straight line of 10 ppm, of which wake-ups hide 3.182 times 12.5 us in 2.53 s, which are 15.7 ppm.
@@ -156,6 +181,36 @@ mod tests {
         assert_eq!(told([0.0, 0.15, 0.15, 0.35, 0.4]), format!("{assumed}{drifts}"));
     }
 
+    /// 0, 0.4, -0.3, 0.5 and 0.6 ms each 2 s have a slope of 65 ppm, known to 3.182 sqrt(0.403 / 3 / 40) ms/s, which
+    /// are 184 ppm. At 50 s that slope would be 2.9 ms above the mean of 0.24 ms.
+    #[test]
+    fn a_drift_within_its_noise_changes_no_delay() {
+        let mut samples = five(10.0, [0.0, 0.4, -0.3, 0.5, 0.6]);
+        let words = correct(&mut samples, Some((0.0, 10.0)));
+        assert_eq!(words, "one-way delays assume that the least delay of the idle line is equal both ways");
+        let last = samples[5];
+        assert!((last.up_s.unwrap() - 0.00476).abs() < 1e-9, "{last:?}");
+        assert!((last.down_s.unwrap() - 0.00524).abs() < 1e-9, "{last:?}");
+        // 50 ppm without noise: 0.1 ms in 2 s, and 2.45 ms between 1 s and 50 s.
+        let mut samples = five(10.0, [0.0, 0.1, 0.2, 0.3, 0.4]);
+        assert!(correct(&mut samples, Some((0.0, 10.0))).contains("drifts by 50.0"));
+        assert!((samples[5].up_s.unwrap() - 0.00255).abs() < 1e-9, "{:?}", samples[5]);
+        // Two spans with answers show no noise.
+        let mut samples = five(10.0, [0.0, 0.1, 0.2, 0.3, 0.4]);
+        samples.drain(2..5);
+        correct(&mut samples, Some((0.0, 10.0)));
+        assert!((samples[2].up_s.unwrap() - 0.00495).abs() < 1e-9, "{:?}", samples[2]);
+    }
+
+    /// 0, 1, -1, 2 and 3 ms each 2 s have a slope of 14 / 40 ms/s.
+    #[test]
+    fn a_drift_that_no_clock_has_is_told() {
+        let words = correct(&mut five(10.0, [0.0, 1.0, -1.0, 2.0, 3.0]), Some((0.0, 10.0)));
+        let seems = "on the idle line the clocks of both ends seem to drift by 350 ppm against each other";
+        let rest = "which no clock does: one of them was set, or the least delays differ too much";
+        assert_eq!(words, format!("no one-way delays: {seems}, {rest}"));
+    }
+
     #[test]
     fn a_clock_that_jumps_has_no_one_way_delays() {
         let mut samples = samples(0.0);
@@ -163,7 +218,8 @@ mod tests {
             sample.up_s = sample.up_s.map(|up_s| up_s + 3600.0);
             sample.down_s = sample.down_s.map(|down_s| down_s - 3600.0);
         }
-        assert!(correct(&mut samples, Some((0.0, 10.0))).starts_with("no one-way delays"));
+        let words = correct(&mut samples, Some((0.0, 10.0)));
+        assert!(words.starts_with("no one-way delays: on the idle line the clocks"), "{words}");
         assert!(samples.iter().all(|sample| sample.up_s.is_none() && sample.down_s.is_none()));
     }
 

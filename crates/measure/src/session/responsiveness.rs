@@ -9,20 +9,44 @@
 
 use crate::foreign::responsiveness::stability::{INTERVAL, MOVING_AVERAGE, Stability, agree};
 use crate::probe::Kind;
-use crate::report::{ByDraft, Confidence, Estimate, Phase, Responsiveness, Throughput};
+use crate::report::{ByDraft, Confidence, Estimate, Phase, Responsiveness, Series, Throughput};
 use crate::statistics;
 
 /// Round trips per minute of a phase; `None` without answers.
 pub(super) fn of(phase: &Phase) -> Option<Responsiveness> {
     by_draft(phase).or_else(|| {
-        // The series with most answers: a mean over targets at different distances is of none of them.
-        let series = phase.probes.iter().max_by_key(|series| series.round_trip.map_or(0, |delays| delays.count))?;
+        let series = most_answered(phase)?;
         let from_s = phase.start_s + phase.ramp_s;
         let counted = series.samples.iter().filter(|sample| sample.sent_s >= from_s && !sample.duplicate);
         let round_trip_s = statistics::mean(&counted.filter_map(|sample| sample.rtt_s).collect::<Vec<f64>>())?;
         Some(Responsiveness { rpm: per_minute(round_trip_s), by_draft: false, draft: None })
     })
 }
+
+/// The series with most answers: a mean over targets at different distances is of none of them.
+fn most_answered(phase: &Phase) -> Option<&Series> {
+    phase.probes.iter().max_by_key(|series| series.round_trip.map_or(0, |delays| delays.count))
+}
+
+/// The reason for a result by another formula than the draft's, where its probes ran.
+pub(super) fn replaced(phase: &Phase) -> Option<String> {
+    let ran = phase.probes.iter().any(|series| series.subject.kind == Kind::HttpSelf);
+    phase.responsiveness.filter(|seen| ran && !seen.by_draft)?;
+    let (from, to) = latest(intervals(phase));
+    let ended = Probes::of(phase).ended(from, to);
+    let lacking: Vec<&str> =
+        KINDS.iter().zip(&ended).filter(|(_, of)| of.is_empty()).map(|(of, _)| of.name()).collect();
+    Some(format!(
+        "no probe of {} was answered in the last {} s, so that the draft has no result; round trips per minute are \
+         60 s over the mean round-trip time of {}",
+        lacking.join(", "),
+        to - from,
+        most_answered(phase)?.subject
+    ))
+}
+
+/// The draft's kinds of probes.
+const KINDS: [Kind; 4] = [Kind::TcpConnect, Kind::TlsHandshake, Kind::HttpForeign, Kind::HttpSelf];
 
 /// Ends and times of the draft's four kinds of probes, in the order of their ends; seconds since the phase started.
 struct Probes([Vec<(f64, f64)>; 4]);
@@ -38,14 +62,20 @@ impl Probes {
             times.sort_by(|a, b| a.0.total_cmp(&b.0));
             times
         };
-        Self([Kind::TcpConnect, Kind::TlsHandshake, Kind::HttpForeign, Kind::HttpSelf].map(of))
+        Self(KINDS.map(of))
     }
 
-    /// Times of the probes that ended in a span; `None` where a kind has none.
-    fn within(&self, from_s: f64, to_s: f64) -> Option<[Vec<f64>; 4]> {
-        let times = self.0.each_ref().map(|kind| -> Vec<f64> {
+    /// Times of the probes that ended between the ends of two intervals.
+    fn ended(&self, from: usize, to: usize) -> [Vec<f64>; 4] {
+        let [from_s, to_s] = [from, to].map(|interval| float(interval) * INTERVAL.as_secs_f64());
+        self.0.each_ref().map(|kind| -> Vec<f64> {
             kind.iter().filter(|(end_s, _)| (from_s..to_s).contains(end_s)).map(|(_, time_s)| *time_s).collect()
-        });
+        })
+    }
+
+    /// As [`Probes::ended`]; `None` where a kind has none.
+    fn within(&self, from: usize, to: usize) -> Option<[Vec<f64>; 4]> {
+        let times = self.ended(from, to);
         times.iter().all(|kind| !kind.is_empty()).then_some(times)
     }
 }
@@ -82,37 +112,42 @@ impl Round {
 /// By the draft; `None` where a kind of probe has no answer in the last intervals.
 fn by_draft(phase: &Phase) -> Option<Responsiveness> {
     let probes = Probes::of(phase);
-    let interval_s = INTERVAL.as_secs_f64();
-    let intervals = whole(phase.duration_s / interval_s).max(1);
+    let intervals = intervals(phase);
     let saturated = saturation(phase, intervals);
-    let latest_from = |interval: usize| interval.saturating_sub(MOVING_AVERAGE);
-    let round = |from: usize, to: usize| {
-        let [from_s, to_s] = [from, to].map(|interval| float(interval) * interval_s);
-        Round::of(&probes.within(from_s, to_s)?)
-    };
+    let round = |(from, to)| Round::of(&probes.within(from, to)?);
     let result = |round: Round, confidence| {
         let draft = ByDraft { foreign_rpm: round.foreign, loaded_rpm: round.loaded, confidence };
         Responsiveness { rpm: round.rpm(), by_draft: true, draft: Some(draft) }
     };
     let Some(saturated) = saturated else {
-        return Some(result(round(latest_from(intervals), intervals)?, Confidence::Low));
+        return Some(result(round(latest(intervals))?, Confidence::Low));
     };
-    let mut latest = None;
+    let mut newest = None;
     let mut values = Vec::new();
     for interval in saturated + 1..=intervals {
-        let Some(round) = round(latest_from(interval).max(saturated), interval) else { continue };
-        latest = Some(round);
+        let Some(round) = round((latest(interval).0.max(saturated), interval)) else { continue };
+        newest = Some(round);
         values.push(round.rpm().value);
         if agree(&values[values.len().saturating_sub(MOVING_AVERAGE)..]) {
             return Some(result(round, Confidence::High));
         }
     }
     let confidence = if values.len() >= MOVING_AVERAGE { Confidence::Medium } else { Confidence::Low };
-    let latest = match latest {
-        Some(latest) => latest,
-        None => round(latest_from(intervals), intervals)?,
+    let newest = match newest {
+        Some(newest) => newest,
+        None => round(latest(intervals))?,
     };
-    Some(result(latest, confidence))
+    Some(result(newest, confidence))
+}
+
+/// The whole intervals of a phase.
+fn intervals(phase: &Phase) -> usize {
+    whole(phase.duration_s / INTERVAL.as_secs_f64()).max(1)
+}
+
+/// The intervals of the moving average at the end of one.
+fn latest(interval: usize) -> (usize, usize) {
+    (interval.saturating_sub(MOVING_AVERAGE), interval)
 }
 
 /// The interval at whose end the goodput of each loaded direction has been stable; `None` for never.

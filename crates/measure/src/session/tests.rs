@@ -149,6 +149,45 @@ fn each_phase_has_its_rate_and_its_delays() {
     assert_eq!(read.phases[1].download.as_ref().unwrap().congestion, None);
 }
 
+/// A series with a probe each 100 ms of the first minute, all of them answered in 100 ms; or one without any.
+struct Scripted(Kind, bool);
+
+impl Prober for Scripted {
+    fn subject(&self) -> Subject {
+        Subject { target: "192.0.2.1".to_owned(), kind: self.0, code_point: 0 }
+    }
+
+    fn run(&mut self, _: &(dyn Fn() -> f64 + Sync), _: &Stop, tell: &mut dyn FnMut(Sample)) -> Result<(), Error> {
+        let samples = (0..600).filter(|_| self.1).map(|number| f64::from(number) * 0.1);
+        samples.for_each(|sent_s| tell(Sample { sent_s, rtt_s: Some(0.1), ..Sample::default() }));
+        Ok(())
+    }
+}
+
+#[test]
+fn a_formula_in_place_of_the_drafts_is_told() {
+    let measured = |without: &[Kind]| {
+        let kinds = [Kind::TcpConnect, Kind::TlsHandshake, Kind::HttpForeign, Kind::HttpSelf];
+        let prober = |kind| -> Box<dyn Prober> { Box::new(Scripted(kind, !without.contains(&kind))) };
+        let mut load = Filler { vanishes: false, ends: false, limit_bps: None };
+        let plan = plan(&[Some(Direction::Download)]);
+        let measured = run(&plan, Some(&mut load), &mut kinds.map(prober), &Stop::default(), &mut |_| {});
+        let rpm = measured.phases[0].responsiveness.unwrap();
+        assert!((rpm.rpm.value - 600.0).abs() < 1e-6, "{rpm:?}");
+        (rpm.by_draft, measured.warnings)
+    };
+    assert_eq!(measured(&[]), (true, vec![]));
+    let (by_draft, warnings) = measured(&[Kind::TlsHandshake, Kind::HttpForeign]);
+    let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+    // A phase of 0.9 s that ends late has more of the draft's intervals.
+    let (lacking, rest) = warning.split_once(" in the last ").unwrap();
+    let (seconds, rest) = rest.split_once(" s, ").unwrap();
+    assert!(!by_draft && (1..=4).contains(&seconds.parse::<u32>().unwrap()), "{warning}");
+    assert_eq!(lacking, "phase download: no probe of TLS, HTTP was answered");
+    let other = "round trips per minute are 60 s over the mean round-trip time of HTTP under load 192.0.2.1";
+    assert_eq!(rest, format!("so that the draft has no result; {other}"));
+}
+
 /// A series that ends after so many probes.
 struct Ending(usize);
 

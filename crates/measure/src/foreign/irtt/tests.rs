@@ -8,7 +8,7 @@ fn reply(number: u32, window: u64, received_ns: i64, sent_ns: i64) -> Reply {
 
 #[test]
 fn the_servers_processing_is_no_delay() {
-    let (mut session, mut window) = (Session::new(5, Parameters::wanted(1, 1, 0)), Window::default());
+    let (mut session, mut window) = (Session::new(5, Parameters::wanted(1, 1, 0), 0), Window::default());
     window.send(1.0, 1_000_000_000);
     // 10 ms up, 3 ms in the server, 20 ms down; the server's clock is 7 s behind.
     let arrived = reply(0, 1, -5_990_000_000, -5_987_000_000);
@@ -34,7 +34,7 @@ fn a_processing_time_that_cannot_be_is_not_subtracted() {
 
 #[test]
 fn losses_have_their_direction() {
-    let (mut session, mut window) = (Session::new(5, Parameters::wanted(1, 1, 0)), Window::default());
+    let (mut session, mut window) = (Session::new(5, Parameters::wanted(1, 1, 0), 0), Window::default());
     for number in 0..4_u32 {
         window.send(f64::from(number), 0);
     }
@@ -42,6 +42,161 @@ fn losses_have_their_direction() {
     session.reply(reply(3, 0b1011, 0, 0), 1, &window).unwrap();
     let lost = [0, 1, 2].map(|number| session.reception.lost(number));
     assert_eq!(lost, [Some(Way::Down), Some(Way::Up), Some(Way::Down)]);
+}
+
+/// A server without a clock: tests read its requests and write its replies.
+struct Server {
+    udp: UdpSocket,
+    irtt: Irtt,
+    client: UdpSocket,
+}
+
+impl Server {
+    fn new() -> Self {
+        let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+        udp.set_nonblocking(true).unwrap();
+        let (name, server) = ("x".to_owned(), udp.local_addr().unwrap());
+        let irtt = Irtt::new(Settings { name, server, code_point: 0, interval: Duration::from_secs(1), key: None });
+        let client = irtt.connect().unwrap();
+        Self { udp, irtt, client }
+    }
+
+    /// Sessions of this length.
+    fn allowed(limit_s: i64) -> Parameters {
+        Parameters::wanted(limit_s * 1_000_000_000, 1_000_000_000, 0)
+    }
+
+    /// Flags, token and number of the requests that have come, which a socket of this machine has at once.
+    fn came(&self) -> Vec<(u8, u64, u32)> {
+        let mut buffer = [0; 2048];
+        let requests = std::iter::from_fn(|| self.udp.recv(&mut buffer).ok().map(|len| buffer[..len].to_vec()));
+        let one = |request: Vec<u8>| match (request[3], request[4..].split_first_chunk()) {
+            (0, Some((token, rest))) => {
+                let number = u32::from_le_bytes(*rest.first_chunk().unwrap());
+                (0, u64::from_le_bytes(*token), number)
+            }
+            (packet::CLOSE, Some((token, _))) => (packet::CLOSE, u64::from_le_bytes(*token), 0),
+            (flags, _) => (flags, 0, 0),
+        };
+        requests.map(one).collect()
+    }
+
+    /// Replies with these flags to a request of a session, or to an open request where there is none.
+    fn reply(&self, flags: u8, token: u64, number: Option<u32>, allowed: Parameters) {
+        let opened = || [&token.to_le_bytes()[..], &allowed.write()].concat();
+        let body = number.map_or_else(opened, |number| packet::echo(token, number, allowed));
+        let packet = packet::seal(packet::REPLY | flags, &body, None);
+        self.udp.send_to(&packet, self.client.local_addr().unwrap()).unwrap();
+    }
+}
+
+/// Sends a request in each of these seconds; whether there was one.
+fn send(requests: &mut Requests<'_>, window: &mut Window, seconds: std::ops::RangeInclusive<u32>) -> Vec<bool> {
+    let one = |second: u32| {
+        let now_ns = u64::from(second) * 1_000_000_000;
+        let is_ready = requests.prepare(now_ns).unwrap();
+        if is_ready {
+            let number = window.send(f64::from(second), now_ns);
+            requests.send(number, now_ns).unwrap();
+        }
+        is_ready
+    };
+    seconds.map(one).collect()
+}
+
+/// Takes a packet that has come.
+fn take(requests: &mut Requests<'_>, window: &Window) -> Option<u64> {
+    requests.receive(window, Duration::from_secs(10)).unwrap().map(|(number, _)| number)
+}
+
+/// Numbers by the second in which they were sent.
+fn lost(requests: &mut Requests<'_>, window: &mut Window) -> Vec<f64> {
+    let mut lost = Vec::new();
+    requests.give_up(window.given_up(f64::INFINITY), f64::INFINITY, &mut |sample| lost.push(sample.sent_s));
+    lost
+}
+
+/// A limit of 30 s: five seconds before it the next session is opened, and the first one goes on until the answer. Its
+/// last requests have their answers, and are lost where the line lost them.
+#[test]
+fn the_next_session_is_open_before_the_server_ends_the_first() {
+    let (server, allowed) = (Server::new(), Server::allowed(30));
+    let mut requests = Requests::new(&server.irtt, &server.client, Session::new(5, allowed, 0));
+    let mut window = Window::default();
+    assert!(send(&mut requests, &mut window, 0..=24).iter().all(|sent| *sent));
+    assert_eq!(server.came(), (0..=24).map(|number| (0, 5, number)).collect::<Vec<_>>());
+    for number in 0..=23 {
+        server.reply(0, 5, Some(number), allowed);
+        assert_eq!(take(&mut requests, &window), Some(u64::from(number)));
+    }
+    // The open request is lost, and asked again after a second.
+    send(&mut requests, &mut window, 25..=26);
+    assert_eq!(server.came(), [(packet::OPEN, 0, 0), (0, 5, 25), (packet::OPEN, 0, 0), (0, 5, 26)]);
+    server.reply(packet::OPEN, 6, None, allowed);
+    assert_eq!(take(&mut requests, &window), None);
+    send(&mut requests, &mut window, 27..=28);
+    assert_eq!(server.came(), [(0, 6, 0), (0, 6, 1)]);
+    for (token, number, of_series) in [(5, 26, 26), (6, 1, 28), (5, 24, 24)] {
+        server.reply(0, token, Some(number), allowed);
+        assert_eq!(take(&mut requests, &window), Some(of_series));
+        assert!(matches!(window.answer(of_series), crate::probe::window::Answer::First { .. }));
+    }
+    for number in 0..=23 {
+        window.answer(number);
+    }
+    assert_eq!(lost(&mut requests, &mut window), [25.0, 27.0]);
+    // Ten seconds after its end no answer to the first session can come any more.
+    requests.sessions[0].left_ns = Some(26_000_000_000);
+    send(&mut requests, &mut window, 36..=37);
+    assert_eq!(server.came(), [(0, 6, 2), (packet::CLOSE, 5, 0), (0, 6, 3)]);
+}
+
+/// The server ends a session with the reply to 2: it drops 3 and 4, the line loses 1, and there is no request before
+/// the next session.
+#[test]
+fn requests_that_the_server_drops_at_its_limit_are_not_lost() {
+    let (server, allowed) = (Server::new(), Server::allowed(30));
+    let mut requests = Requests::new(&server.irtt, &server.client, Session::new(5, allowed, 0));
+    let mut window = Window::default();
+    send(&mut requests, &mut window, 0..=4);
+    for (flags, number) in [(0, 0), (packet::CLOSE, 2)] {
+        server.reply(flags, 5, Some(number), allowed);
+        let answered = take(&mut requests, &window).unwrap();
+        window.answer(answered);
+    }
+    assert_eq!(send(&mut requests, &mut window, 5..=5), [false]);
+    server.reply(packet::OPEN, 6, None, allowed);
+    take(&mut requests, &window);
+    assert_eq!(send(&mut requests, &mut window, 6..=7), [true, true]);
+    assert_eq!(server.came()[5..], [(packet::OPEN, 0, 0), (0, 6, 0), (0, 6, 1)]);
+    assert_eq!(lost(&mut requests, &mut window), [1.0, 6.0, 7.0]);
+}
+
+/// Open requests after 25, 26, 28 and 32 s, and no more after 40 s.
+#[test]
+fn a_series_ends_where_no_further_session_is_opened() {
+    let (server, allowed) = (Server::new(), Server::allowed(30));
+    let mut requests = Requests::new(&server.irtt, &server.client, Session::new(5, allowed, 0));
+    let mut window = Window::default();
+    let mut asked = Vec::new();
+    for second in 0..=39 {
+        send(&mut requests, &mut window, second..=second);
+        asked.extend(server.came().iter().filter(|(flags, ..)| *flags == packet::OPEN).map(|_| second));
+    }
+    assert_eq!(asked, [25, 26, 28, 32]);
+    assert!(!requests.is_closed());
+    send(&mut requests, &mut window, 40..=40);
+    assert!(requests.is_closed());
+    let told = requests.failed.unwrap().to_string();
+    assert!(told.ends_with("no answer in 15 s; is there an irtt server without a key?"), "{told}");
+}
+
+#[test]
+fn a_server_without_a_limit_of_length_has_one_session() {
+    let server = Server::new();
+    let mut requests = Requests::new(&server.irtt, &server.client, Session::new(5, Server::allowed(0), 0));
+    send(&mut requests, &mut Window::default(), 0..=100);
+    assert!(server.came().iter().all(|(flags, ..)| *flags == 0));
 }
 
 /// Asks a server that never answers, until this time, which is also the least that the run takes.

@@ -29,24 +29,46 @@ pub(super) struct Route {
     pub(super) tls: Arc<ClientConfig>,
 }
 
-/// An open connection and the time of each step.
+/// A connection of TCP and the time of its handshake.
+pub(super) struct Connected {
+    socket: std::net::TcpStream,
+    pub(super) tcp: Duration,
+}
+
+/// A connection that takes requests, and the time that TLS took.
 pub(super) struct Opened {
     pub(super) sender: SendRequest<Payload>,
     /// A further descriptor of the socket, for the kernel's counters.
     pub(super) socket: std::net::TcpStream,
-    pub(super) tcp: Duration,
     pub(super) tls: Duration,
 }
 
 impl Route {
     /// Opens a connection for requests to `uri`, one of them this upload. Its driver is a task of the current runtime.
     pub(super) async fn open(&self, uri: &Uri, upload: Option<Arc<Upload>>) -> Result<Opened, Error> {
+        let connected = self.connect().await?;
+        self.secure(connected, uri, upload).await
+    }
+
+    /// The first step of [`Route::open`]: TCP.
+    pub(super) async fn connect(&self) -> Result<Connected, Error> {
         let what = || format!("{}: connecting to {}", self.peer, self.address);
         let start = Instant::now();
         let tcp = TcpStream::connect(self.address).await.map_err(Error::io(what()))?;
-        let connected = Instant::now();
+        let took = start.elapsed();
         tcp.set_nodelay(true).map_err(Error::io(what()))?;
-        let socket = tcp.into_std().map_err(Error::io(what()))?;
+        Ok(Connected { socket: tcp.into_std().map_err(Error::io(what()))?, tcp: took })
+    }
+
+    /// The second step of [`Route::open`]: TLS, and the client's part of HTTP/2.
+    pub(super) async fn secure(
+        &self,
+        Connected { socket, .. }: Connected,
+        uri: &Uri,
+        upload: Option<Arc<Upload>>,
+    ) -> Result<Opened, Error> {
+        let start = Instant::now();
+        let what = || format!("{}: connecting to {}", self.peer, self.address);
         let further = socket.try_clone().map_err(Error::io(what()))?;
         let tcp = TcpStream::from_std(socket).map_err(Error::io(what()))?;
         let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
@@ -56,7 +78,7 @@ impl Route {
         if tls.get_ref().1.alpn_protocol() != Some(b"h2") {
             return Err(self.protocol(&"offers no HTTP/2"));
         }
-        let secured = Instant::now();
+        let took = start.elapsed();
         let (sender, driver) = http2::Builder::new(TokioExecutor::new())
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
@@ -65,7 +87,7 @@ impl Route {
             .await
             .map_err(|error| self.protocol(&error))?;
         tokio::spawn(driver);
-        Ok(Opened { sender, socket: further, tcp: connected - start, tls: secured - connected })
+        Ok(Opened { sender, socket: further, tls: took })
     }
 
     /// Sends a request and waits for the head of its answer, which must be a success.

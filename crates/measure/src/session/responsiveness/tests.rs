@@ -4,8 +4,6 @@ use crate::report::Series;
 
 use super::*;
 
-const KINDS: [Kind; 4] = [Kind::TcpConnect, Kind::TlsHandshake, Kind::HttpForeign, Kind::HttpSelf];
-
 /// A download of ten seconds, with these rates by second, and probes of each kind that take these times.
 fn phase(rates_bps: [f64; 10], time_s: impl Fn(Kind, f64) -> f64) -> Phase {
     let series = |kind| {
