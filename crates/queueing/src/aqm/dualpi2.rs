@@ -1,8 +1,8 @@
 //! DualPI2: a shallow queue for senders that respond to each mark (L4S), and a queue for all others under PI2;
 //! one controller couples the two, so that flows of both kinds get similar rates.
 //!
-//! Published: RFC 9332, appendix A; tc-dualpi2(8) of Linux; queue protection: draft-briscoe-docsis-q-protection;
-//! NQB: draft-ietf-tsvwg-nqb.
+//! Published: RFC 9332, appendix A; tc-dualpi2(8) of Linux; queue protection: RFC 9957; NQB:
+//! draft-ietf-tsvwg-nqb.
 //! Differs:
 //!
 //! - The scheduler is the weighted round robin of Linux, which section 4.2.2 allows, in place of a time-shifted

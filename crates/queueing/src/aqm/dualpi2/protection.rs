@@ -1,7 +1,7 @@
 //! Queue protection: flows that build the shallow queue are moved to the classic queue.
 //!
-//! Published: draft-briscoe-docsis-q-protection. Each flow has a score, a time that grows by its bytes while the
-//! shallow queue is congested, and ages with the clock. The constants are the defaults of DOCSIS.
+//! Published: RFC 9957; in brackets its names. Each flow has a score, a time that grows by its bytes while the shallow
+//! queue is congested, and ages with the clock. The constants are the defaults of DOCSIS.
 
 use lastmile_packet::FlowId;
 use lastmile_units::{ByteCount, Duration, Instant};
@@ -13,8 +13,11 @@ use crate::random::split_mix;
 const BUCKETS: usize = 32;
 /// Buckets that a flow may take.
 const ATTEMPTS: u32 = 2;
-/// Bytes of congestion in a second that a flow may cause without a growing score: 2^19.
-const AGING_BYTES_PER_S: u64 = 1 << 19;
+/// The score of a byte of congestion: a flow may cause 2^19 of them in 2^30 ns without a growing score (`LG_AGING` of
+/// 19).
+const SCORE_OF_A_BYTE: Duration = Duration::from_ns(1 << (30 - 19));
+/// The largest score (`MAX_QLSCORE`).
+const LARGEST_SCORE: Duration = Duration::from_s(5);
 /// Waits of the shallow queue that are never sanctioned.
 const CRITICAL_WAIT: Duration = Duration::from_ms(1);
 /// The score that is sanctioned at the critical wait; at longer waits a smaller one is.
@@ -43,8 +46,9 @@ impl Protection {
     pub(super) fn score(&mut self, now: Instant, flow: FlowId, size: ByteCount, probability: u64) -> Duration {
         let bucket = self.bucket(now, flow);
         bucket.expires = bucket.expires.max(now);
-        let share = u128::from(size.as_u64() * (1_000_000_000_000 / AGING_BYTES_PER_S)) * u128::from(probability);
-        bucket.expires = bucket.expires.saturating_add(Duration::from_ps((share / u128::from(ONE)) as u64));
+        let share = u128::from(size.as_u64() * SCORE_OF_A_BYTE.as_ps()) * u128::from(probability);
+        let expires = bucket.expires.saturating_add(Duration::from_ps((share / u128::from(ONE)) as u64));
+        bucket.expires = expires.min(now.saturating_add(LARGEST_SCORE));
         bucket.expires.since(now)
     }
 

@@ -215,21 +215,33 @@ fn a_flow_that_builds_the_shallow_queue_is_moved() {
     assert_eq!(sparse, (200, 0));
 }
 
-/// draft-briscoe-docsis-q-protection: 1500 bytes of congestion are 2.86 ms at 2^19 bytes a second, and age with the
-/// clock. At 2 ms of wait a score above 2 ms is sanctioned, at up to 1 ms none.
+/// RFC 9957: 1500 bytes of congestion are 3.072 ms at 2^19 bytes in 2^30 ns, and age with the clock. At 2 ms of wait a
+/// score above 2 ms is sanctioned, at up to 1 ms none.
 #[test]
 fn scores_grow_by_bytes_and_age_with_time() {
     let (flow, size) = (FlowId::new(7), ByteCount::new(1500));
     let mut protection = Protection::new(1);
     let first = protection.score(at(0), flow, size, ONE);
-    assert_eq!(first.as_us(), 2861);
+    assert_eq!(first, Duration::from_us(3072));
     assert_eq!(protection.score(at(2), flow, size, 0), first - ms(2));
     assert_eq!(protection.score(at(10), flow, size, 0), Duration::ZERO);
     // At a quarter of the ramp a quarter of the bytes counts.
-    assert_eq!(protection.score(at(20), flow, size, ONE / 4).as_us(), 715);
+    assert_eq!(protection.score(at(20), flow, size, ONE / 4), Duration::from_us(768));
     assert!(protection::is_sanctioned(ms(2), Duration::from_us(2001)));
     assert!(!protection::is_sanctioned(ms(2), ms(2)));
     assert!(!protection::is_sanctioned(ms(1), ms(1000)));
+}
+
+/// 4000 packets of 1500 bytes are 12.3 s of congestion, of which 5 s count (RFC 9957, MAX_QLSCORE).
+#[test]
+fn a_score_is_at_most_five_seconds() {
+    let (flow, size) = (FlowId::new(7), ByteCount::new(1500));
+    let mut protection = Protection::new(1);
+    for _ in 0..4000 {
+        protection.score(at(0), flow, size, ONE);
+    }
+    assert_eq!(protection.score(at(1), flow, size, ONE), ms(5000));
+    assert_eq!(protection.score(at(5001), flow, size, 0), Duration::ZERO);
 }
 
 /// A queue that was asked each period does what one does that nobody asked for a day.
