@@ -75,12 +75,14 @@ impl<P: Packet> DualPi2<P> {
     #[must_use]
     pub fn new(config: &Config, link_layer: &LinkLayer) -> Option<Self> {
         let largest = link_layer.on_wire(config.largest);
+        let predicted = config.predicted.map(|rate| Predicted::new(rate, config.step));
+        let critical = predicted.as_ref().map_or(config.step, Predicted::most);
         Some(Self {
             config: *config,
             queues: Queues::new(config.limit, link_layer, config.classic_protection, largest)?,
             controller: Controller::default(),
-            predicted: config.predicted.map(|rate| Predicted::new(rate, config.step)),
-            protection: config.queue_protection.then(|| Protection::new(config.seed)),
+            predicted,
+            protection: config.queue_protection.then(|| Protection::new(critical, config.seed)),
             random: Stream::new(config.seed, "dualpi2"),
             spared: largest + largest,
             counts: Counts::default(),
@@ -99,7 +101,7 @@ impl<P: Packet> DualPi2<P> {
         let (wait, congestion) = self.congestion(now, packet);
         let Some(protection) = &mut self.protection else { return Queue::Shallow };
         let score = protection.score(now, flow, size, congestion);
-        if protection::is_sanctioned(wait, score) {
+        if protection.is_sanctioned(wait, score) {
             self.counts.redirected += 1;
             self.predicted.iter_mut().for_each(|predicted| predicted.leaves(self.queues.on_wire(size)));
             Queue::Classic
