@@ -28,6 +28,8 @@ pub struct Accounting {
 impl Accounting {
     /// The lowest rate that the kernel stores: a byte a second.
     const LEAST: u64 = 8;
+    /// The largest overhead and minimum frame that tc-cake(8) takes.
+    const CAKE_MOST: u16 = 256;
 
     /// The accounting for packets of at most `largest` bytes on the kind of device `device`.
     #[must_use]
@@ -102,6 +104,33 @@ impl Accounting {
         user.unwrap_or(wire).as_bps()
     }
 
+    /// CAKE's overhead: that of the line, or the largest that tc takes.
+    #[must_use]
+    pub fn cake_overhead(&self) -> i32 {
+        self.layer.overhead().min(Self::CAKE_MOST.into())
+    }
+
+    /// Bytes on the line that CAKE does not count, since tc takes no numbers as large, in words.
+    #[must_use]
+    pub fn cake_remarks(&self) -> Vec<String> {
+        let (overhead, minimum, most) = (self.layer.overhead(), self.layer.min_frame(), Self::CAKE_MOST);
+        let mut remarks = Vec::new();
+        if overhead > i32::from(most) {
+            let less = overhead - i32::from(most);
+            remarks.push(format!(
+                "CAKE takes an overhead of at most {most} bytes, not {overhead}: each packet counts {less} bytes less \
+                 than on the line; HTB, as of fq-codel-sqm, counts them"
+            ));
+        }
+        if minimum > u32::from(most) {
+            remarks.push(format!(
+                "CAKE takes a minimum frame of at most {most} bytes, not {minimum}: shorter packets count less than on \
+                 the line; HTB, as of fq-codel-sqm, counts them"
+            ));
+        }
+        remarks
+    }
+
     /// Options of tc-cake(8): framing, overhead, minimum frame.
     #[must_use]
     pub fn cake(&self) -> Vec<String> {
@@ -110,9 +139,10 @@ impl Accounting {
             Framing::Atm => "atm",
             Framing::Ptm => "ptm",
         };
-        let mut options = vec![framing.to_owned(), "overhead".to_owned(), self.layer.overhead().to_string()];
-        if self.layer.min_frame() > 0 {
-            options.extend(["mpu".to_owned(), self.layer.min_frame().to_string()]);
+        let mut options = vec![framing.to_owned(), "overhead".to_owned(), self.cake_overhead().to_string()];
+        let minimum = self.layer.min_frame().min(Self::CAKE_MOST.into());
+        if minimum > 0 {
+            options.extend(["mpu".to_owned(), minimum.to_string()]);
         }
         options
     }
@@ -231,6 +261,23 @@ mod tests {
             assert_eq!(of(name, Device::Ip).stab().overhead, overhead + 14, "{name}");
             assert_eq!([40, 52, 1500].map(|size| accounting.counted(ByteCount::new(size)).as_u64()), counted, "{name}");
         }
+    }
+
+    /// tc-cake(8), `cake_parse_opt`: an overhead from -64 to 256, and an `mpu` from 0 to 256.
+    #[test]
+    fn cake_gets_no_number_that_tc_refuses() {
+        let told = |overhead, minimum| {
+            let layer = LinkLayer::new(overhead, Framing::None).unwrap().with_min_frame(minimum).unwrap();
+            let accounting = Accounting::new(layer, Device::Ethernet, ByteCount::new(1500));
+            (accounting.cake().join(" "), accounting.cake_remarks())
+        };
+        assert_eq!(told(256, 256), ("noatm overhead 256 mpu 256".to_owned(), vec![]));
+        assert_eq!(told(-64, 0), ("noatm overhead -64".to_owned(), vec![]));
+        let (options, remarks) = told(300, 520);
+        assert_eq!(options, "noatm overhead 256 mpu 256");
+        let [overhead, minimum] = &remarks[..] else { panic!("{remarks:?}") };
+        assert!(overhead.contains("of at most 256 bytes, not 300: each packet counts 44 bytes less"), "{overhead}");
+        assert!(minimum.contains("of at most 256 bytes, not 520: shorter packets count less"), "{minimum}");
     }
 
     /// The kernel's table, at every seventh size and on every kind of device.

@@ -9,8 +9,7 @@ use crate::discipline::Discipline;
 
 /// The discipline with all its options. Without a `bandwidth` it does not shape.
 pub(crate) fn discipline(config: &Config, accounting: &Accounting) -> Discipline {
-    let layer = config.link_layer.unwrap_or_else(|| accounting.layer());
-    let accounting = accounting.with_layer(layer);
+    let accounting = counted_by(config, accounting);
     let cake = Discipline::new("cake");
     let cake = match config.bandwidth {
         Some(bandwidth) => {
@@ -43,6 +42,16 @@ pub(crate) fn discipline(config: &Config, accounting: &Accounting) -> Discipline
     }
 }
 
+/// Bytes on the line that the discipline does not count, in words.
+pub(crate) fn remarks(config: &Config, accounting: &Accounting) -> Vec<String> {
+    counted_by(config, accounting).cake_remarks()
+}
+
+/// The accounting of the encapsulation that the shaper counts.
+fn counted_by(config: &Config, accounting: &Accounting) -> Accounting {
+    accounting.with_layer(config.link_layer.unwrap_or_else(|| accounting.layer()))
+}
+
 /// One queue with an ACK filter, as CAKE's nearest form: its queue management limits a packet's
 /// wait to about a second.
 pub(crate) fn ack_filter(mode: Mode, accounting: &Accounting) -> Discipline {
@@ -68,7 +77,7 @@ fn counting(cake: Discipline, accounting: &Accounting) -> Discipline {
     let framing = options.first().cloned().unwrap_or_default();
     cake.option(&options.join(" "))
         .reads("atm", Value::Text(framing))
-        .reads("overhead", Value::Number(accounting.layer().overhead().into()))
+        .reads("overhead", Value::Number(accounting.cake_overhead().into()))
 }
 
 const fn diffserv(diffserv: Diffserv) -> &'static str {

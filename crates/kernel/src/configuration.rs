@@ -196,6 +196,7 @@ impl Making {
                 ..config.clone()
             };
             let discipline = cake::discipline(&config, accounting);
+            self.left_out.extend(cake::remarks(&config, accounting));
             let words = format!("tc qdisc add dev {device} root handle {MAJOR:x}: {}", discipline.words);
             let expected = Expected {
                 object: Object::Qdisc { device, parent: "root".to_owned() },

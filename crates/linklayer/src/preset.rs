@@ -84,8 +84,10 @@ impl LinkLayer {
         })
     }
 
-    /// At most one preset, from which the other words differ. As in `tc-cake(8)`, `overhead` replaces the bytes of the
-    /// words before it, `ether-vlan` adds 4, and without `atm`, `ptm` or a preset there is no framing.
+    /// At most one preset, and words that differ from it. As in `tc-cake(8)`, a word acts on those before it:
+    /// `overhead`, `raw` and `conservative` replace their bytes, and the other presets and `ether-vlan` add to them;
+    /// only a preset with a minimum frame replaces `mpu`, and each one but `ethernet` the framing, of which there is
+    /// none at first.
     fn from_words<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<Self> {
         let mut base = None;
         let (mut overhead, mut framing, mut minimum) = (0_i32, Framing::None, 0);
@@ -100,9 +102,11 @@ impl LinkLayer {
                     preset if preset.name == ETHER_VLAN.name => {
                         overhead = overhead.checked_add_unsigned(ethernet::VLAN_TAG)?;
                     }
-                    Preset { link, .. } if base.is_none() => {
-                        overhead = overhead.checked_add(link.overhead())?;
-                        (framing, minimum) = (link.framing(), link.min_frame());
+                    Preset { name, link, .. } if base.is_none() => {
+                        let before = if [IP.name, CONSERVATIVE.name].contains(name) { 0 } else { overhead };
+                        overhead = before.checked_add(link.overhead())?;
+                        framing = if *name == ETHERNET.name { framing } else { link.framing() };
+                        minimum = if link.min_frame() > 0 { link.min_frame() } else { minimum };
                         base = Some(link);
                     }
                     _ => return None,

@@ -450,3 +450,14 @@ fn a_download_alone_leaves_the_root_of_the_device() {
         "{all:#?}"
     );
 }
+
+/// Half-duplex gigabit Ethernet has frames of at least 520 bytes with its preamble; tc-cake(8) takes 256.
+#[test]
+fn cake_has_a_remark_on_bytes_that_it_does_not_count() {
+    let layer = LinkLayer::new(38, Framing::None).unwrap().with_min_frame(520).unwrap();
+    let config = lastmile_queueing::cake::Config { link_layer: Some(layer), ..Default::default() };
+    let (configuration, all) = of(&Spec::Cake(config), &[]);
+    assert!(all[0].ends_with(" noatm overhead 38 mpu 256"), "{all:#?}");
+    let [remark] = &configuration.left_out[..] else { panic!("{:?}", configuration.left_out) };
+    assert!(remark.starts_with("CAKE takes a minimum frame of at most 256 bytes, not 520"), "{remark}");
+}

@@ -35,7 +35,8 @@ const CAKE: &[(&str, u32, u32, &str)] = &[
     ("ethernet", 38, 84, "noatm"),
 ];
 
-/// tc-cake(8): pppoe-ptm is `ptm overhead 30`, ethernet `noatm overhead 38 mpu 84`; ether-vlan adds 4 bytes.
+/// tc-cake(8): pppoe-ptm is `ptm overhead 30`, ethernet `noatm overhead 38 mpu 84`; ether-vlan adds 4 bytes. A
+/// word acts on those before it as in `cake_parse_opt` of iproute2 (`tc/q_cake.c`).
 #[test]
 fn words_of_cake_give_cakes_number_for_every_size() {
     for (words, overhead, mpu, mode) in [
@@ -47,6 +48,15 @@ fn words_of_cake_give_cakes_number_for_every_size() {
         ("overhead 44", 44, 0, "noatm"),
         ("pppoe-llcsnap overhead 44", 44, 0, "atm"),
         ("docsis  mpu 70", 18, 70, "noatm"),
+        ("mpu 68 pppoe-ptm", 30, 68, "ptm"),
+        ("mpu 70 docsis", 18, 64, "noatm"),
+        ("mpu 70 ethernet", 38, 84, "noatm"),
+        ("ptm ethernet", 38, 84, "ptm"),
+        ("ptm docsis", 18, 64, "noatm"),
+        ("ether-vlan conservative", 48, 0, "atm"),
+        ("mpu 60 conservative ether-vlan", 52, 60, "atm"),
+        ("overhead 44 raw", 0, 0, "noatm"),
+        ("atm mpu 50 raw", 0, 50, "noatm"),
     ] {
         let layer = LinkLayer::from_name(words).unwrap();
         for ip in 0..1600 {

@@ -1,8 +1,8 @@
 //! DualPI2: a shallow queue for senders that respond to each mark (L4S), and a queue for all others under PI2;
 //! one controller couples the two, so that flows of both kinds get similar rates.
 //!
-//! Published: RFC 9332, appendix A; tc-dualpi2(8) of Linux; queue protection: draft-briscoe-docsis-q-protection;
-//! NQB: draft-ietf-tsvwg-nqb.
+//! Published: RFC 9332, appendix A; tc-dualpi2(8) of Linux; queue protection: RFC 9957; NQB:
+//! draft-ietf-tsvwg-nqb.
 //! Differs:
 //!
 //! - The scheduler is the weighted round robin of Linux, which section 4.2.2 allows, in place of a time-shifted
@@ -75,12 +75,14 @@ impl<P: Packet> DualPi2<P> {
     #[must_use]
     pub fn new(config: &Config, link_layer: &LinkLayer) -> Option<Self> {
         let largest = link_layer.on_wire(config.largest);
+        let predicted = config.predicted.map(|rate| Predicted::new(rate, config.step));
+        let critical = predicted.as_ref().map_or(config.step, Predicted::most);
         Some(Self {
             config: *config,
             queues: Queues::new(config.limit, link_layer, config.classic_protection, largest)?,
             controller: Controller::default(),
-            predicted: config.predicted.map(|rate| Predicted::new(rate, config.step)),
-            protection: config.queue_protection.then(|| Protection::new(config.seed)),
+            predicted,
+            protection: config.queue_protection.then(|| Protection::new(critical, config.seed)),
             random: Stream::new(config.seed, "dualpi2"),
             spared: largest + largest,
             counts: Counts::default(),
@@ -99,7 +101,7 @@ impl<P: Packet> DualPi2<P> {
         let (wait, congestion) = self.congestion(now, packet);
         let Some(protection) = &mut self.protection else { return Queue::Shallow };
         let score = protection.score(now, flow, size, congestion);
-        if protection::is_sanctioned(wait, score) {
+        if protection.is_sanctioned(wait, score) {
             self.counts.redirected += 1;
             self.predicted.iter_mut().for_each(|predicted| predicted.leaves(self.queues.on_wire(size)));
             Queue::Classic

@@ -18,8 +18,8 @@ pub struct Config {
     pub isolation: Isolation,
     /// The round-trip time of most traffic, from which COBALT's times are derived.
     pub rtt: Duration,
-    /// Capacity in IP bytes. `None`: four times the bytes that the bandwidth carries in `rtt`, at
-    /// least [`Config::LEAST_MEMORY`], and [`Config::MEMORY`] without a bandwidth.
+    /// Capacity in IP bytes. `None`: four times the bytes that the bandwidth carries in `rtt`, from
+    /// [`Config::LEAST_MEMORY`] to [`Config::MEMORY`], which it is without a bandwidth.
     pub memory: Option<ByteCount>,
     /// Linux looks up hosts behind its address translation. No effect here, where no address is
     /// translated.
@@ -68,8 +68,8 @@ impl Config {
     pub const LEAST_RTT: Duration = Duration::from_us(1);
     /// The minimum of a memory derived from a bandwidth.
     pub const LEAST_MEMORY: ByteCount = ByteCount::new(4 << 20);
-    /// The memory without a bandwidth: 10 240 packets of 1514 bytes, the maximum of a queue in
-    /// Linux.
+    /// The memory without a bandwidth, and the maximum of one derived from a bandwidth: 10 240 packets of
+    /// 1514 bytes, the maximum of a queue in Linux.
     pub const MEMORY: ByteCount = ByteCount::new(10_240 * 1514);
 
     /// Checks the values that types do not check.
@@ -90,7 +90,8 @@ impl Config {
     pub(super) fn memory(&self) -> ByteCount {
         let in_flight = |bandwidth: BitRate| {
             let bits = u128::from(bandwidth.as_bps()) * u128::from(self.rtt.as_ps()) / 1_000_000_000_000;
-            ByteCount::new(u64::try_from(bits / 8 * 4).unwrap_or(u64::MAX)).max(Self::LEAST_MEMORY)
+            let bytes = ByteCount::new(u64::try_from(bits / 8 * 4).unwrap_or(u64::MAX));
+            bytes.clamp(Self::LEAST_MEMORY, Self::MEMORY)
         };
         self.memory.unwrap_or_else(|| self.bandwidth.map_or(Self::MEMORY, in_flight))
     }

@@ -293,7 +293,8 @@ fn congestion_is_signalled_by_marks_to_ecn_capable_senders() {
     assert!(none_lost == 0 && marked > 20);
 }
 
-/// Four times the bytes that 12 Mbit/s carry in a second is 6 MB; at 100 ms it is less than 4 MiB.
+/// Four times the bytes that 12 Mbit/s carry in a second is 6 MB; at 100 ms it is less than 4 MiB. At 310 Mbit/s it is
+/// 15.5 MB, at 1 Gbit/s 50 MB, beyond the maximum of a queue in Linux, at construction and after a change of the rate.
 #[test]
 fn memory_follows_from_rate_and_round_trip_time() {
     let memory =
@@ -301,6 +302,11 @@ fn memory_follows_from_rate_and_round_trip_time() {
     assert_eq!(memory(Some(RATE), 1000), 6_000_000);
     assert_eq!(memory(Some(RATE), 100), 4 << 20);
     assert_eq!(memory(None, 100), 10_240 * 1514);
+    let [below, above] = [310, 1000].map(BitRate::from_mbit_per_s);
+    assert_eq!([below, above].map(|rate| memory(Some(rate), 100)), [15_500_000, 10_240 * 1514]);
+    let mut cake = build(&Config { bandwidth: Some(RATE), ..Config::default() });
+    assert!(cake.set_rate(ms(0), above));
+    assert_eq!(cake.memory, 10_240 * 1514);
 }
 
 #[test]

@@ -62,8 +62,8 @@ impl Readable for Config {
             Key::optional(
                 "memory",
                 Kind::Bytes,
-                "4 MiB, or four times `bandwidth` times `rtt` where that is more; 10240 packets of 1514 bytes \
-                 without a bandwidth",
+                "four times `bandwidth` times `rtt`, from 4 MiB to 10240 packets of 1514 bytes; these without a \
+                 bandwidth",
                 "IP bytes that may wait. Beyond it the longest queue loses its oldest packet.",
             ),
             Key::with_default(

@@ -33,6 +33,11 @@ impl Predicted {
         Self { rate, least, empty: Instant::ZERO, likelihood: 0 }
     }
 
+    /// The end of the ramp: packets with at least this wait are all marked (`MAXTH`).
+    pub(super) fn most(&self) -> Duration {
+        self.least + RANGE
+    }
+
     /// A packet joins the virtual queue. Returns the wait until its end is sent.
     pub(super) fn joins(&mut self, now: Instant, size: WireBytes) -> Duration {
         self.empty = self.empty.max(now).saturating_add(self.rate.time_for(size));
@@ -78,6 +83,7 @@ mod tests {
         let slow = Predicted::new(BitRate::from_mbit_per_s(10), us(1000));
         let probabilities = [us(3200), us(3200) + RANGE / 4, us(3200) + RANGE];
         assert_eq!(probabilities.map(|wait| slow.probability(wait)), [0, ONE / 4, ONE]);
+        assert_eq!([fast, slow].map(|ramp| ramp.most()), [us(1000), us(3200) + RANGE]);
     }
 
     /// 1250 bytes take 100 us at 100 Mbit/s. The virtual queue drains with time; one that left does not count.

@@ -1,7 +1,7 @@
 //! Queue protection: flows that build the shallow queue are moved to the classic queue.
 //!
-//! Published: draft-briscoe-docsis-q-protection. Each flow has a score, a time that grows by its bytes while the
-//! shallow queue is congested, and ages with the clock. The constants are the defaults of DOCSIS.
+//! Published: RFC 9957; in brackets its names. Each flow has a score, a time that grows by its bytes while the shallow
+//! queue is congested, and ages with the clock. The constants are the defaults of DOCSIS.
 
 use lastmile_packet::FlowId;
 use lastmile_units::{ByteCount, Duration, Instant};
@@ -13,11 +13,12 @@ use crate::random::split_mix;
 const BUCKETS: usize = 32;
 /// Buckets that a flow may take.
 const ATTEMPTS: u32 = 2;
-/// Bytes of congestion in a second that a flow may cause without a growing score: 2^19.
-const AGING_BYTES_PER_S: u64 = 1 << 19;
-/// Waits of the shallow queue that are never sanctioned.
-const CRITICAL_WAIT: Duration = Duration::from_ms(1);
-/// The score that is sanctioned at the critical wait; at longer waits a smaller one is.
+/// The score of a byte of congestion: a flow may cause 2^19 of them in 2^30 ns without a growing score (`LG_AGING` of
+/// 19).
+const SCORE_OF_A_BYTE: Duration = Duration::from_ns(1 << (30 - 19));
+/// The largest score (`MAX_QLSCORE`).
+const LARGEST_SCORE: Duration = Duration::from_s(5);
+/// The score that is sanctioned at the critical wait (`CRITICALqLSCORE`); at longer waits a smaller one is.
 const CRITICAL_SCORE: Duration = Duration::from_ms(4);
 
 /// A flow and the time at which its score will have aged to zero.
@@ -31,21 +32,31 @@ struct Bucket {
 #[derive(Clone, Debug)]
 pub(super) struct Protection {
     buckets: [Bucket; BUCKETS + 1],
+    /// The wait of the shallow queue up to which no packet is sanctioned (`CRITICALqL`).
+    critical: Duration,
     seed: u64,
 }
 
 impl Protection {
-    pub(super) const fn new(seed: u64) -> Self {
-        Self { buckets: [Bucket { flow: None, expires: Instant::ZERO }; BUCKETS + 1], seed }
+    /// No scores. `critical`: the wait from which each packet is marked (`MAXTH`), as is DOCSIS's default.
+    pub(super) const fn new(critical: Duration, seed: u64) -> Self {
+        Self { buckets: [Bucket { flow: None, expires: Instant::ZERO }; BUCKETS + 1], critical, seed }
     }
 
     /// The score of a flow with this packet, whose bytes count by the probability of a mark.
     pub(super) fn score(&mut self, now: Instant, flow: FlowId, size: ByteCount, probability: u64) -> Duration {
         let bucket = self.bucket(now, flow);
         bucket.expires = bucket.expires.max(now);
-        let share = u128::from(size.as_u64() * (1_000_000_000_000 / AGING_BYTES_PER_S)) * u128::from(probability);
-        bucket.expires = bucket.expires.saturating_add(Duration::from_ps((share / u128::from(ONE)) as u64));
+        let share = u128::from(size.as_u64() * SCORE_OF_A_BYTE.as_ps()) * u128::from(probability);
+        let expires = bucket.expires.saturating_add(Duration::from_ps((share / u128::from(ONE)) as u64));
+        bucket.expires = expires.min(now.saturating_add(LARGEST_SCORE));
         bucket.expires.since(now)
+    }
+
+    /// True if a packet of a flow with this score does not enter a shallow queue with this wait.
+    pub(super) fn is_sanctioned(&self, wait: Duration, score: Duration) -> bool {
+        let product = |wait: Duration, score: Duration| u128::from(wait.as_ps()) * u128::from(score.as_ps());
+        wait > self.critical && product(wait, score) > product(self.critical, CRITICAL_SCORE)
     }
 
     /// The bucket of a flow: its own, one whose score has aged, or the shared one.
@@ -66,10 +77,4 @@ impl Protection {
         self.buckets[index].flow = (index < BUCKETS).then_some(flow);
         &mut self.buckets[index]
     }
-}
-
-/// True if a packet of a flow with this score does not enter a shallow queue with this wait.
-pub(super) fn is_sanctioned(wait: Duration, score: Duration) -> bool {
-    let product = |wait: Duration, score: Duration| u128::from(wait.as_ps()) * u128::from(score.as_ps());
-    wait > CRITICAL_WAIT && product(wait, score) > product(CRITICAL_WAIT, CRITICAL_SCORE)
 }

@@ -3,6 +3,7 @@ use lastmile_packet::FlowId;
 
 use super::*;
 use crate::aqm::pi::ONE;
+use lastmile_units::BitRate;
 use lastmile_units::ByteCount;
 use lastmile_units::Duration;
 use lastmile_units::PacketCount;
@@ -215,21 +216,55 @@ fn a_flow_that_builds_the_shallow_queue_is_moved() {
     assert_eq!(sparse, (200, 0));
 }
 
-/// draft-briscoe-docsis-q-protection: 1500 bytes of congestion are 2.86 ms at 2^19 bytes a second, and age with the
-/// clock. At 2 ms of wait a score above 2 ms is sanctioned, at up to 1 ms none.
+/// RFC 9957: 1500 bytes of congestion are 3.072 ms at 2^19 bytes in 2^30 ns, and age with the clock. At 2 ms of wait a
+/// score above 2 ms is sanctioned, at up to 1 ms none.
 #[test]
 fn scores_grow_by_bytes_and_age_with_time() {
     let (flow, size) = (FlowId::new(7), ByteCount::new(1500));
-    let mut protection = Protection::new(1);
+    let mut protection = Protection::new(ms(1), 1);
     let first = protection.score(at(0), flow, size, ONE);
-    assert_eq!(first.as_us(), 2861);
+    assert_eq!(first, Duration::from_us(3072));
     assert_eq!(protection.score(at(2), flow, size, 0), first - ms(2));
     assert_eq!(protection.score(at(10), flow, size, 0), Duration::ZERO);
     // At a quarter of the ramp a quarter of the bytes counts.
-    assert_eq!(protection.score(at(20), flow, size, ONE / 4).as_us(), 715);
-    assert!(protection::is_sanctioned(ms(2), Duration::from_us(2001)));
-    assert!(!protection::is_sanctioned(ms(2), ms(2)));
-    assert!(!protection::is_sanctioned(ms(1), ms(1000)));
+    assert_eq!(protection.score(at(20), flow, size, ONE / 4), Duration::from_us(768));
+    assert!(protection.is_sanctioned(ms(2), Duration::from_us(2001)));
+    assert!(!protection.is_sanctioned(ms(2), ms(2)));
+    assert!(!protection.is_sanctioned(ms(1), ms(1000)));
+}
+
+/// RFC 9957: the critical wait is the one from which each packet is marked (MAXTH), here a step of 4 ms, and 3.2 ms and
+/// 2^19 ns at 10 Mbit/s. The first marked packet of a flow has a score of 3.072 ms: 4.5 ms times that are 13.8 ms² of
+/// 4 ms · 4 ms, and 4.8 ms times that 14.7 ms² of 3.72 ms · 4 ms. The second has twice the score, and is moved.
+#[test]
+fn the_critical_wait_is_that_of_the_marks() {
+    let moved = |config: Config, arrivals: &[(u64, u32)]| {
+        let mut dual = dual(&Config { queue_protection: true, ..config });
+        let mut offer = |&(us, flow): &(u64, u32)| {
+            let now = Instant::ZERO + Duration::from_us(us);
+            let packet = Meta { flow: FlowId::new(flow), ..packet(now, Meta::ECT_1) };
+            dual.enqueue(now, packet, &mut |_, packet, reason| panic!("{packet:?} dropped: {reason:?}"));
+            dual.counts.redirected
+        };
+        arrivals.iter().map(&mut offer).collect::<Vec<u64>>()
+    };
+    let step = Config { step: ms(4), ..Config::default() };
+    assert_eq!(moved(step, &[(0, 1), (4500, 2), (4500, 2)]), [0, 0, 1]);
+    let predicted = Config { predicted: Some(BitRate::from_mbit_per_s(10)), ..Config::default() };
+    // Packets of 1.2 ms: waits of 1.2, 2.4, 3.6, 4.8 and 6 ms.
+    assert_eq!(moved(predicted, &[(0, 1), (0, 2), (0, 3), (0, 4), (0, 4)]), [0, 0, 0, 0, 1]);
+}
+
+/// 4000 packets of 1500 bytes are 12.3 s of congestion, of which 5 s count (RFC 9957, MAX_QLSCORE).
+#[test]
+fn a_score_is_at_most_five_seconds() {
+    let (flow, size) = (FlowId::new(7), ByteCount::new(1500));
+    let mut protection = Protection::new(ms(1), 1);
+    for _ in 0..4000 {
+        protection.score(at(0), flow, size, ONE);
+    }
+    assert_eq!(protection.score(at(1), flow, size, ONE), ms(5000));
+    assert_eq!(protection.score(at(5001), flow, size, 0), Duration::ZERO);
 }
 
 /// A queue that was asked each period does what one does that nobody asked for a day.

@@ -7,8 +7,8 @@
 //! general and intuitive loss model for packet networks and its implementation in the Netem module
 //! in the Linux kernel", 2012): received, lost in a burst, received within a burst, lost alone.
 //!
-//! Differs from netem: a random number decides on one transition alone, so that the shares of the
-//! good and the bad state are exact (netem compares one number with the transition and the loss).
+//! Differs from netem: in [`GilbertElliott`] the state after a transition decides about the packet, in
+//! netem the state before it. Shares of losses and lengths of bursts are equal.
 
 use lastmile_units::Ratio;
 
