@@ -100,6 +100,9 @@ impl Sender {
         if plan.again {
             self.note_retransmission(now, config, plan, len);
         } else if self.rtt.is_linux() {
+            if plan.start < self.buffer.end() {
+                self.data.flight.set_last_start(plan.start);
+            }
             self.data.flight.transmissions_mut().on_sent(now, plan.end);
         } else {
             self.rtt.time_segment(now, plan.end);
