@@ -37,6 +37,8 @@ enum Phase {
     Slow { began: Instant, until: Instant, window: u32 },
     /// Slow start to that window.
     Rise { began: Instant, window: u32 },
+    /// A loss ended the slowdown that began then, and is repaired.
+    Lost { began: Instant },
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -116,16 +118,26 @@ impl Ledbat {
                 }
                 (2 * mss, window)
             }
+            Phase::Lost { began } => {
+                self.pause(now, began);
+                let cwnd = self.avoid(cwnd, acked);
+                (cwnd, ssthresh.min(cwnd))
+            }
             Phase::Rise { began, window } => {
                 let cwnd = self.slow_start(cwnd, acked);
                 if cwnd < window {
                     return (cwnd, window);
                 }
-                let pause = now.since(began).saturating_mul(SLOW_PART);
-                self.phase = Phase::Steady { until: now.saturating_add(pause) };
+                self.pause(now, began);
                 (window, window)
             }
         }
+    }
+
+    /// Section 4.4: the slowdown that began then is over, and the next one waits for nine times its duration.
+    fn pause(&mut self, now: Instant, began: Instant) {
+        let pause = now.since(began).saturating_mul(SLOW_PART);
+        self.phase = Phase::Steady { until: now.saturating_add(pause) };
     }
 
     fn slow_start(&self, cwnd: u32, acked: &Acked) -> u32 {
@@ -149,12 +161,12 @@ impl Ledbat {
         (window + total.div_euclid(ONE)).clamp(2 * mss, i128::from(u32::MAX)) as u32
     }
 
-    /// A loss ends slow start.
+    /// A loss ends slow start. It ends a slowdown when it is repaired.
     pub(super) fn on_loss(&mut self) {
         self.phase = match self.phase {
             Phase::Start => Phase::Steady { until: Instant::ZERO },
-            Phase::Rise { began, .. } | Phase::Slow { began, .. } => Phase::Steady { until: began },
-            steady @ Phase::Steady { .. } => steady,
+            Phase::Rise { began, .. } | Phase::Slow { began, .. } => Phase::Lost { began },
+            phase @ (Phase::Steady { .. } | Phase::Lost { .. }) => phase,
         };
     }
 }
@@ -255,5 +267,21 @@ mod tests {
         let took = ms - 20 - 1000;
         assert_eq!(cwnd, 10_000);
         assert_eq!(slow_until, Some(Instant::ZERO + Duration::from_ms(1000 + took * 10)));
+    }
+
+    /// Section 4.4: a slowdown that began at 1 s and that a loss ended, repaired at 1.3 s, is followed by 9 * 0.3 s without.
+    #[test]
+    fn a_loss_in_a_slowdown_leaves_the_wait_for_the_next() {
+        let at = |ms| Instant::ZERO + Duration::from_ms(ms);
+        let mut ledbat = steady(20);
+        ledbat.phase = Phase::Rise { began: at(1000), window: 20 * MSS };
+        ledbat.on_loss();
+        ledbat.on_loss();
+        let (cwnd, _) = ledbat.window(4 * MSS, 4 * MSS, &ack(1300, 20, 1000));
+        assert_eq!(ledbat.phase, Phase::Steady { until: at(1300 + 9 * 300) });
+        // A quarter of a window's worth, at a gain of 1/6.
+        assert_eq!(cwnd, 4 * MSS + MSS / 6 / 4);
+        ledbat.window(4 * MSS, 4 * MSS, &ack(4000, 20, 1000));
+        assert!(matches!(ledbat.phase, Phase::Slow { .. }), "{:?}", ledbat.phase);
     }
 }
