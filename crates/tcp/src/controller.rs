@@ -8,8 +8,8 @@
 //!
 //! - A loss reduces the window once for all packets sent before the reduction (RFC 9002, section 7.3.2).
 //! - The window does not grow by packets sent before it, nor while it is not used (section 7.8).
-//! - A probe timeout reduces nothing; persistent congestion leaves two packets (section 7.6.2). A model grows from there,
-//!   and returns to its window once a packet sent later is delivered (draft-ietf-ccwg-bbr-05, section 5.6.4.4).
+//! - A probe timeout reduces nothing; persistent congestion leaves two packets (section 7.6.2). A model grows from
+//!   there, and returns to its window once a packet sent later is delivered (draft-ietf-ccwg-bbr-05, section 5.6.4.4).
 //! - Packets are paced at 5/4 of window / round trip (section 7.7), in the first half of slow start at twice of it, or
 //!   at the rate of a model. A burst has the octets of a millisecond, at least two packets and at most ten.
 //!

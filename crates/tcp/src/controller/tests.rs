@@ -84,7 +84,8 @@ fn persistent_congestion_leaves_two_packets() {
 }
 
 /// RFC 9002, section 7.6.2: two packets are left to a model, too, although the acknowledgement delivers a packet.
-/// `BBR.MinPipeCwnd`: with the next one it has four. The window before, 12 000 octets, returns with a packet sent later.
+/// `BBR.MinPipeCwnd`: with the next one it has four. The window before, 12 000 octets, returns with a packet sent
+/// later.
 #[test]
 fn persistent_congestion_leaves_two_packets_to_a_model() {
     for variant in [Variant::Bbr, Variant::Bbr3] {

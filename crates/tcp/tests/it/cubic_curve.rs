@@ -121,7 +121,8 @@ fn w_cubic(t: f64, k: f64, w_max: f64) -> f64 {
 }
 
 /// A long fat path: 1000 segments, 100 ms. Reno's estimate stays far below, so the cubic curve applies: concave up to
-/// the old maximum, flat there, convex beyond. `pause`: the time for which the peer's window is shut 5 s after the loss.
+/// the old maximum, flat there, convex beyond. `pause`: the time for which the peer's window is shut, 5 s
+/// after the loss.
 fn follow_the_curve(pause: Option<Duration>) {
     let rtt = Duration::from_ms(100);
     let mut sender = Sender::new(1_000_000);
@@ -159,8 +160,8 @@ fn the_window_follows_the_cubic_curve_through_its_plateau() {
     follow_the_curve(None);
 }
 
-/// Linux (`cubictcp_cwnd_event`): the curve waits for the time since the last transmission, and goes on when data depart.
-/// Window probes and their answers ask the sender several times before.
+/// Linux (`cubictcp_cwnd_event`): the curve waits for the time since the last transmission, and goes on when data
+/// depart. Window probes and their answers ask the sender several times before.
 #[test]
 fn a_shut_window_moves_the_curve_once() {
     follow_the_curve(Some(Duration::from_s(3)));

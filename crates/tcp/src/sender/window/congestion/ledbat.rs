@@ -10,8 +10,8 @@
 //! queue drain, so that the least round trip is found in the presence of others of its kind.
 //!
 //! Differs: windows are octets. The least round trip is kept by minutes, as in RFC 6817 (section 2.5). A window that is
-//! not used does not grow; RFC 6817 (section 2.4) also lowers it to a segment more than the flight. A loss in a slowdown
-//! ends it with its repair; the draft is silent.
+//! not used does not grow; RFC 6817 (section 2.4) also lowers it to a segment more than the flight. A loss in a
+//! slowdown ends it with its repair; the draft is silent.
 //! Cost: about ten divisions for each acknowledgement; 200 bytes, boxed.
 
 use lastmile_units::{Duration, Instant};
@@ -274,7 +274,8 @@ mod tests {
         assert_eq!(slow_until, Some(Instant::ZERO + Duration::from_ms(1000 + took * 10)));
     }
 
-    /// Section 4.4: a slowdown that began at 1 s and that a loss ended, repaired at 1.3 s, is followed by 9 * 0.3 s without.
+    /// Section 4.4: a slowdown that began at 1 s and that a loss ended, repaired at 1.3 s, is followed by 9 * 0.3 s
+    /// without.
     #[test]
     fn a_loss_in_a_slowdown_leaves_the_wait_for_the_next() {
         let at = |ms| Instant::ZERO + Duration::from_ms(ms);
