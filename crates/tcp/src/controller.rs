@@ -8,7 +8,8 @@
 //!
 //! - A loss reduces the window once for all packets sent before the reduction (RFC 9002, section 7.3.2).
 //! - The window does not grow by packets sent before it, nor while it is not used (section 7.8).
-//! - A probe timeout reduces nothing; persistent congestion leaves two packets (section 7.6.2).
+//! - A probe timeout reduces nothing; persistent congestion leaves two packets (section 7.6.2). A model grows from
+//!   there, and returns to its window once a packet sent later is delivered (draft-ietf-ccwg-bbr-05, section 5.6.4.4).
 //! - Packets are paced at 5/4 of window / round trip (section 7.7), in the first half of slow start at twice of it, or
 //!   at the rate of a model. A burst has the octets of a millisecond, at least two packets and at most ten.
 //!
@@ -109,6 +110,8 @@ pub struct Controller {
     /// The last reduction.
     reduced: Option<Instant>,
     recovering: bool,
+    /// The last persistent congestion, until a packet sent after it is delivered.
+    collapsed: Option<Instant>,
     current: Current,
     established: bool,
 }
@@ -139,6 +142,7 @@ impl Controller {
             last_sent: Instant::ZERO,
             reduced: None,
             recovering: false,
+            collapsed: None,
             current: Current::default(),
             established: false,
         }
@@ -275,6 +279,7 @@ impl Controller {
         self.leave(len);
         self.delivered += len;
         let after_reduction = self.reduced.is_none_or(|reduced| packet.sent > reduced);
+        self.collapsed = self.collapsed.filter(|collapsed| packet.sent <= *collapsed);
         let current = &mut self.current;
         current.acked += len;
         current.highest = current.highest.max(packet.range.end);
@@ -323,6 +328,7 @@ impl Controller {
         self.congestion.allow(u64::from(LEAST_PACKETS * self.packet));
         self.reduced = None;
         self.recovering = false;
+        self.collapsed = Some(now);
         if let Some(totals) = self.rate.as_deref().map(|rate| rate.totals(now))
             && let Some(law) = self.congestion.law_mut()
         {
@@ -395,7 +401,11 @@ impl Controller {
         let mut ack = ModelAck {
             sample: &sample,
             lost: &lost,
-            phase: if self.recovering { RepairPhase::Recovery } else { RepairPhase::Open },
+            phase: match (self.collapsed, self.recovering) {
+                (Some(_), _) => RepairPhase::Loss,
+                (None, true) => RepairPhase::Recovery,
+                (None, false) => RepairPhase::Open,
+            },
             pacing: &mut self.pacer,
             cwnd,
             cwnd_limited: prior + u64::from(self.packet) > cwnd,
@@ -404,8 +414,9 @@ impl Controller {
             held_quanta: 1,
         };
         let limited = self.congestion.law_mut().is_some_and(|law| law.on_ack(&mut ack));
-        let cwnd = ack.cwnd;
-        self.congestion.set_window(cwnd.max(u64::from(LEAST_PACKETS * self.packet)));
+        let (cwnd, least) = (ack.cwnd, u64::from(LEAST_PACKETS * self.packet));
+        // The acknowledgement that reveals persistent congestion does not grow the window.
+        self.congestion.set_window(if self.collapsed == Some(now) { least } else { cwnd.max(least) });
         if limited {
             rate.on_app_limited(self.in_flight);
         }

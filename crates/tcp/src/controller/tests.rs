@@ -83,6 +83,28 @@ fn persistent_congestion_leaves_two_packets() {
     assert_eq!(controller.in_flight(), 0);
 }
 
+/// RFC 9002, section 7.6.2: two packets are left to a model, too, although the acknowledgement delivers a packet.
+/// `BBR.MinPipeCwnd`: with the next one it has four. The window before, 12 000 octets, returns with a packet sent
+/// later.
+#[test]
+fn persistent_congestion_leaves_two_packets_to_a_model() {
+    for variant in [Variant::Bbr, Variant::Bbr3] {
+        let mut controller = established(variant);
+        let flight = send(&mut controller, 0, 11);
+        controller.begin();
+        controller.on_delivered(flight[9]);
+        flight[..9].iter().for_each(|packet| _ = controller.on_lost(ms(900), *packet));
+        controller.on_persistent_congestion(ms(900));
+        controller.end(ms(900), trips(), Some(flight[10]), true);
+        assert_eq!(controller.window(), 2400, "{variant:?}");
+        let later = send(&mut controller, 910, 1);
+        deliver(&mut controller, 1000, &flight[10..]);
+        assert_eq!(controller.window(), 4800, "{variant:?}");
+        deliver(&mut controller, 1010, &later);
+        assert_eq!(controller.window(), 12_000 + 1200, "{variant:?}");
+    }
+}
+
 /// RFC 9002, section 7.8: an application that leaves the window unused does not make it grow.
 #[test]
 fn an_unused_window_does_not_grow() {

@@ -59,7 +59,8 @@ impl Sender {
         {
             return Ok(plan);
         }
-        if self.data.flight.is_empty() {
+        let idle = self.data.flight.is_empty();
+        if idle {
             self.after_idle(now, config);
         }
         if self.data.pacer.is_some()
@@ -74,7 +75,12 @@ impl Sender {
             Accounting::Transmissions => self.next_by_rack(config),
         };
         match plan {
-            Ok(plan) => self.note_sent(now, config, plan),
+            Ok(plan) => {
+                if idle {
+                    self.end_idle(now, plan);
+                }
+                self.note_sent(now, config, plan);
+            }
             Err(limit) => {
                 self.await_window(now, config, limit);
                 if matches!(limit, Limit::Application | Limit::SendBuffer) && self.data.rate.is_some() {
@@ -100,6 +106,9 @@ impl Sender {
         if plan.again {
             self.note_retransmission(now, config, plan, len);
         } else if self.rtt.is_linux() {
+            if plan.start < self.buffer.end() {
+                self.data.flight.set_last_start(plan.start);
+            }
             self.data.flight.transmissions_mut().on_sent(now, plan.end);
         } else {
             self.rtt.time_segment(now, plan.end);
@@ -383,11 +392,8 @@ impl Sender {
     /// Linux does.
     fn after_idle(&mut self, now: Instant, config: &Config) {
         let last_sent = self.data.flight.last_sent();
-        if self.buffer.end() > self.data.flight.max() {
-            self.data.congestion.on_idle(now, last_sent);
-            if self.data.pacer.is_some() {
-                self.restart_model(now);
-            }
+        if self.buffer.end() > self.data.flight.max() && self.data.pacer.is_some() {
+            self.restart_model(now);
         }
         if config.congestion.idle_restart
             && self.data.flight.max() > 1
@@ -401,6 +407,14 @@ impl Sender {
             } else if self.buffer.end() > self.data.flight.max() {
                 self.data.congestion.restart(now, last_sent, self.rtt.rto(), (least, u32::from(self.mss)));
             }
+        }
+    }
+
+    /// A segment departs after a time with nothing in flight, however often the sender was asked in it. As in Linux
+    /// (`CA_EVENT_TX_START`), only one with data ends that time.
+    pub(super) fn end_idle(&mut self, now: Instant, plan: Plan) {
+        if plan.start < self.buffer.end() {
+            self.data.congestion.on_idle(now, self.data.flight.last_sent());
         }
     }
 

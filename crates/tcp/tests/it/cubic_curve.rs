@@ -23,6 +23,7 @@ impl Sender {
             mss: MSS as u16,
             congestion: CongestionConfig {
                 initial_ssthresh: Some(ByteCount::new(initial_ssthresh)),
+                idle_restart: false,
                 ..CongestionConfig::default()
             },
             ..Config::default()
@@ -72,6 +73,27 @@ impl Sender {
         self.endpoint.on_segment(self.now, &segment(end, 0));
         self.drain();
     }
+
+    /// The peer acknowledges all and shuts its window for `pause`. It answers each window probe 50 ms later.
+    fn pause(&mut self, rtt: Duration, pause: Duration) {
+        const ANSWER: Duration = Duration::from_ms(50);
+        self.now += rtt;
+        self.una = self.nxt;
+        let shut = Meta { window: 0, ..segment(self.una, 0) };
+        self.endpoint.on_segment(self.now, &shut);
+        self.drain();
+        assert_eq!(self.nxt, self.una, "nothing is sent into the shut window");
+        let opens = self.now + pause;
+        while let Some(due) = self.endpoint.next_timer().filter(|due| *due + ANSWER < opens) {
+            self.endpoint.on_timer(due);
+            while self.endpoint.poll_transmit(due).is_some() {}
+            self.endpoint.on_segment(due + ANSWER, &shut);
+            assert!(self.endpoint.poll_transmit(due + ANSWER).is_none());
+        }
+        self.now = opens;
+        self.endpoint.on_segment(self.now, &segment(self.una, 0));
+        self.drain();
+    }
 }
 
 /// An acknowledgement; `held` segments after the first are SACKed.
@@ -99,9 +121,9 @@ fn w_cubic(t: f64, k: f64, w_max: f64) -> f64 {
 }
 
 /// A long fat path: 1000 segments, 100 ms. Reno's estimate stays far below, so the cubic curve applies: concave up to
-/// the old maximum, flat there, convex beyond.
-#[test]
-fn the_window_follows_the_cubic_curve_through_its_plateau() {
+/// the old maximum, flat there, convex beyond. `pause`: the time for which the peer's window is shut, 5 s
+/// after the loss.
+fn follow_the_curve(pause: Option<Duration>) {
     let rtt = Duration::from_ms(100);
     let mut sender = Sender::new(1_000_000);
     while sender.endpoint.cwnd_bytes() < 1_000_000 {
@@ -113,9 +135,14 @@ fn the_window_follows_the_cubic_curve_through_its_plateau() {
     assert!((start / w_max - 0.7).abs() < 0.01, "from {w_max} to {start}");
     // RFC 9438, equation 2.
     let k = ((w_max - start) / 0.4).cbrt();
-    let epoch = sender.now;
+    let (mut epoch, mut pause) = (sender.now, pause);
     let mut seen_plateau = false;
     while sender.now.since(epoch) < Duration::from_s(16) {
+        if let Some(pause) = pause.take_if(|_| sender.now.since(epoch) > Duration::from_s(5)) {
+            let last_sent = sender.now;
+            sender.pause(rtt, pause);
+            epoch += sender.now.since(last_sent);
+        }
         sender.round_trip(rtt);
         let t = sender.now.since(epoch).as_secs_f64();
         let window = f64::from(sender.endpoint.cwnd_bytes()) / f64::from(MSS);
@@ -126,6 +153,18 @@ fn the_window_follows_the_cubic_curve_through_its_plateau() {
         seen_plateau |= (t - k).abs() < 0.1 && (window - w_max).abs() < 1.0;
     }
     assert!(seen_plateau, "the window rests at {w_max} after {k} s");
+}
+
+#[test]
+fn the_window_follows_the_cubic_curve_through_its_plateau() {
+    follow_the_curve(None);
+}
+
+/// Linux (`cubictcp_cwnd_event`): the curve waits for the time since the last transmission, and goes on when data
+/// depart. Window probes and their answers ask the sender several times before.
+#[test]
+fn a_shut_window_moves_the_curve_once() {
+    follow_the_curve(Some(Duration::from_s(3)));
 }
 
 /// A short thin path: 20 segments, 10 ms. RFC 9438, section 4.3: Reno's estimate applies, which in Linux

@@ -41,6 +41,8 @@ pub(crate) struct Flight {
     max: u64,
     /// Next octet to send; below `max` while a sender without SACK goes back.
     nxt: u64,
+    /// Start of the last segment with data that was sent for the first time; only with Linux's retransmission timer.
+    last_start: u64,
     /// When data were last sent.
     last_sent: Instant,
     /// The times at which octets were acknowledged, less those of their first transmissions, in microseconds; wraps.
@@ -61,6 +63,7 @@ impl Flight {
             una: 1,
             max: 1,
             nxt: 1,
+            last_start: 1,
             last_sent: Instant::ZERO,
             held_us: 0,
             transmissions: Transmissions::default(),
@@ -81,6 +84,17 @@ impl Flight {
     #[inline]
     pub(crate) fn nxt(&self) -> u64 {
         self.nxt
+    }
+
+    /// Start of the last segment with data, for a tail loss probe.
+    pub(crate) fn last_start(&self) -> u64 {
+        self.last_start
+    }
+
+    /// A segment with data that begins at `start` is sent for the first time.
+    #[inline]
+    pub(crate) fn set_last_start(&mut self, start: u64) {
+        self.last_start = start;
     }
 
     #[inline]

@@ -47,6 +47,7 @@ impl Sender {
         let end = start + left.min(free).min(u64::from(self.mss));
         self.data.flight.set_nxt(end);
         let plan = Plan { start, end, again: false, probe: false };
+        self.end_idle(now, plan);
         self.note_sent(now, config, plan);
         Some(plan)
     }

@@ -93,10 +93,23 @@ impl Law {
     /// Window and slow start threshold after an acknowledgement; `None`: as Reno, or [`growth`](Self::growth).
     pub(super) fn window(&mut self, cwnd: u32, ssthresh: u32, acked: &Acked) -> Option<(u32, u32)> {
         match self {
-            Self::Ledbat(ledbat) => Some(ledbat.window(cwnd, ssthresh, acked)),
+            Self::Ledbat(ledbat) => Some(ledbat.window(cwnd, ssthresh, acked, true)),
             Self::Supplied(control) => Some(control.window(cwnd, ssthresh, acked)),
             Self::Bbr1(_) | Self::Bbr3(_) | Self::Dctcp(_) | Self::Prague(_) => None,
         }
+    }
+
+    /// The same after one that finds the window unused; `None`: the window stays.
+    pub(super) fn unused_window(&mut self, cwnd: u32, ssthresh: u32, acked: &Acked) -> Option<(u32, u32)> {
+        match self {
+            Self::Ledbat(ledbat) => Some(ledbat.window(cwnd, ssthresh, acked, false)),
+            _ => None,
+        }
+    }
+
+    /// The window may shrink at an acknowledgement that finds it unused.
+    pub(super) fn yields_unused(&self) -> bool {
+        matches!(self, Self::Ledbat(_))
     }
 
     /// The slow start threshold that a supplied control chooses after a loss.

@@ -9,7 +9,9 @@
 //! slowdown to two segments for two round trips, after the first slow start and then in a tenth of the time, lets the
 //! queue drain, so that the least round trip is found in the presence of others of its kind.
 //!
-//! Differs: windows are octets. The least round trip is kept by minutes, as in RFC 6817 (section 2.5).
+//! Differs: windows are octets. The least round trip is kept by minutes, as in RFC 6817 (section 2.5). A window that is
+//! not used does not grow; RFC 6817 (section 2.4) also lowers it to a segment more than the flight. A loss in a
+//! slowdown ends it with its repair; the draft is silent.
 //! Cost: about ten divisions for each acknowledgement; 200 bytes, boxed.
 
 use lastmile_units::{Duration, Instant};
@@ -37,6 +39,8 @@ enum Phase {
     Slow { began: Instant, until: Instant, window: u32 },
     /// Slow start to that window.
     Rise { began: Instant, window: u32 },
+    /// A loss ended the slowdown that began then, and is repaired.
+    Lost { began: Instant },
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -85,12 +89,14 @@ impl Ledbat {
         (2 * TARGET.as_ps()).div_ceil(base).clamp(1, LEAST_GAIN)
     }
 
-    /// Window and slow start threshold after an acknowledgement.
-    pub(super) fn window(&mut self, cwnd: u32, ssthresh: u32, acked: &Acked) -> (u32, u32) {
+    /// Window and slow start threshold after an acknowledgement. A window that is not `used` does not grow (RFC 6817,
+    /// section 2.4), and a rise ends where it is not: the flow has what it asks for.
+    pub(super) fn window(&mut self, cwnd: u32, ssthresh: u32, acked: &Acked, used: bool) -> (u32, u32) {
         if let Some(rtt) = acked.rtt {
             self.measure(acked.now, rtt);
         }
         let (now, mss) = (acked.now, acked.mss);
+        let most = if used { u32::MAX } else { cwnd };
         let trip = acked.srtt.unwrap_or(acked.least_rtt);
         let soon = now.saturating_add(trip.saturating_mul(SLOW_TRIPS));
         match self.phase {
@@ -100,14 +106,14 @@ impl Ledbat {
                     self.phase = Phase::Steady { until: soon };
                     return (cwnd, cwnd);
                 }
-                (self.slow_start(cwnd, acked), ssthresh)
+                (self.slow_start(cwnd, acked).min(most), ssthresh)
             }
             Phase::Steady { until } if now >= until && cwnd > 2 * mss => {
                 self.phase = Phase::Slow { began: now, until: soon, window: cwnd };
                 (2 * mss, cwnd)
             }
             Phase::Steady { .. } => {
-                let cwnd = self.avoid(cwnd, acked);
+                let cwnd = self.avoid(cwnd, acked).min(most);
                 (cwnd, ssthresh.min(cwnd))
             }
             Phase::Slow { began, until, window } => {
@@ -116,16 +122,27 @@ impl Ledbat {
                 }
                 (2 * mss, window)
             }
+            Phase::Lost { began } => {
+                self.pause(now, began);
+                let cwnd = self.avoid(cwnd, acked).min(most);
+                (cwnd, ssthresh.min(cwnd))
+            }
             Phase::Rise { began, window } => {
-                let cwnd = self.slow_start(cwnd, acked);
-                if cwnd < window {
+                let cwnd = self.slow_start(cwnd, acked).min(most);
+                if used && cwnd < window {
                     return (cwnd, window);
                 }
-                let pause = now.since(began).saturating_mul(SLOW_PART);
-                self.phase = Phase::Steady { until: now.saturating_add(pause) };
-                (window, window)
+                self.pause(now, began);
+                let reached = cwnd.min(window);
+                (reached, reached)
             }
         }
+    }
+
+    /// Section 4.4: the slowdown that began then is over, and the next one waits for nine times its duration.
+    fn pause(&mut self, now: Instant, began: Instant) {
+        let pause = now.since(began).saturating_mul(SLOW_PART);
+        self.phase = Phase::Steady { until: now.saturating_add(pause) };
     }
 
     fn slow_start(&self, cwnd: u32, acked: &Acked) -> u32 {
@@ -149,12 +166,12 @@ impl Ledbat {
         (window + total.div_euclid(ONE)).clamp(2 * mss, i128::from(u32::MAX)) as u32
     }
 
-    /// A loss ends slow start.
+    /// A loss ends slow start. It ends a slowdown when it is repaired.
     pub(super) fn on_loss(&mut self) {
         self.phase = match self.phase {
             Phase::Start => Phase::Steady { until: Instant::ZERO },
-            Phase::Rise { began, .. } | Phase::Slow { began, .. } => Phase::Steady { until: began },
-            steady @ Phase::Steady { .. } => steady,
+            Phase::Rise { began, .. } | Phase::Slow { began, .. } => Phase::Lost { began },
+            phase @ (Phase::Steady { .. } | Phase::Lost { .. }) => phase,
         };
     }
 }
@@ -243,7 +260,7 @@ mod tests {
         let (mut cwnd, mut ssthresh) = (10_000, 10_000);
         let (mut slow_until, mut ms) = (None, 1000);
         while slow_until.is_none() {
-            (cwnd, ssthresh) = ledbat.window(cwnd, ssthresh, &ack(ms, 20, u64::from(cwnd)));
+            (cwnd, ssthresh) = ledbat.window(cwnd, ssthresh, &ack(ms, 20, u64::from(cwnd)), true);
             if matches!(ledbat.phase, Phase::Slow { .. }) {
                 assert_eq!((cwnd, ssthresh), (2 * MSS, 10_000));
             }
@@ -255,5 +272,45 @@ mod tests {
         let took = ms - 20 - 1000;
         assert_eq!(cwnd, 10_000);
         assert_eq!(slow_until, Some(Instant::ZERO + Duration::from_ms(1000 + took * 10)));
+    }
+
+    /// Section 4.4: a slowdown that began at 1 s and that a loss ended, repaired at 1.3 s, is followed by 9 * 0.3 s
+    /// without.
+    #[test]
+    fn a_loss_in_a_slowdown_leaves_the_wait_for_the_next() {
+        let at = |ms| Instant::ZERO + Duration::from_ms(ms);
+        let mut ledbat = steady(20);
+        ledbat.phase = Phase::Rise { began: at(1000), window: 20 * MSS };
+        ledbat.on_loss();
+        ledbat.on_loss();
+        let (cwnd, _) = ledbat.window(4 * MSS, 4 * MSS, &ack(1300, 20, 1000), true);
+        assert_eq!(ledbat.phase, Phase::Steady { until: at(1300 + 9 * 300) });
+        // A quarter of a window's worth, at a gain of 1/6.
+        assert_eq!(cwnd, 4 * MSS + MSS / 6 / 4);
+        ledbat.window(4 * MSS, 4 * MSS, &ack(4000, 20, 1000), true);
+        assert!(matches!(ledbat.phase, Phase::Slow { .. }), "{:?}", ledbat.phase);
+    }
+
+    /// RFC 6817, section 2.4: each acknowledgement measures the delay and moves the window; one that is not used only
+    /// shrinks.
+    #[test]
+    fn an_unused_window_yields_and_does_not_grow() {
+        let at = |ms| Instant::ZERO + Duration::from_ms(ms);
+        let mut ledbat = Ledbat::new();
+        assert_eq!(ledbat.window(20_000, u32::MAX, &ack(20, 20, 20_000), false), (20_000, u32::MAX));
+        // The fourth round trip of 110 ms ends slow start.
+        for ms in [130, 240, 350] {
+            assert_eq!(ledbat.window(20_000, u32::MAX, &ack(ms, 110, 20_000), false), (20_000, u32::MAX));
+        }
+        assert_eq!(ledbat.window(20_000, u32::MAX, &ack(460, 110, 20_000), false), (20_000, 20_000));
+        assert_eq!(ledbat.phase, Phase::Steady { until: at(680) });
+        // Half above the target, less the gain.
+        assert_eq!(ledbat.window(20_000, 20_000, &ack(570, 110, 20_000), false), (10_166, 10_166));
+        assert_eq!(ledbat.window(10_166, 10_166, &ack(680, 110, 10_166), false), (2 * MSS, 10_166));
+        assert_eq!(ledbat.window(2 * MSS, 10_166, &ack(900, 20, 2000), false), (2 * MSS, 10_166));
+        assert_eq!(ledbat.phase, Phase::Rise { began: at(680), window: 10_166 });
+        assert_eq!(ledbat.window(2 * MSS, 10_166, &ack(920, 20, 2000), false), (2 * MSS, 2 * MSS));
+        assert_eq!(ledbat.phase, Phase::Steady { until: at(920 + 9 * 240) });
+        assert_eq!(ledbat.window(2 * MSS, 2 * MSS, &ack(940, 20, 2000), false), (2 * MSS, 2 * MSS));
     }
 }

@@ -192,6 +192,20 @@ impl Congestion {
         self.step(every, counted, mss);
     }
 
+    /// The window may shrink at an acknowledgement that finds it unused, or with an echo of a mark.
+    #[inline]
+    pub(crate) fn yields_unused(&self) -> bool {
+        self.law.as_deref().is_some_and(Law::yields_unused)
+    }
+
+    /// Such an acknowledgement: the window does not grow.
+    pub(crate) fn yield_unused(&mut self, acked: &Acked) {
+        let (cwnd, ssthresh) = (self.cwnd, self.ssthresh);
+        if let Some(windows) = self.law.as_deref_mut().and_then(|law| law.unused_window(cwnd, ssthresh, acked)) {
+            (self.cwnd, self.ssthresh) = windows;
+        }
+    }
+
     /// A segment of growth for each `every` octets acknowledged. Octets counted towards a larger `every`
     /// bring at most one.
     fn step(&mut self, every: u64, counted: u32, mss: u32) {
