@@ -274,15 +274,17 @@ fn segments(sender: &Config, receiver: &Config) -> (u64, u64, Option<TcpShape>) 
 /// A window under two segments is sent in parts, and the override timer sends a part of what an open window leaves
 /// (RFC 9293, section 3.8.6.2.1). A receiver that reads at once leaves at least a quarter of its buffer: the right edge
 /// waits for at most half of it, and a scaled window is rounded down by less than half (RFC 7323, section 2.3). So four
-/// segments of buffer are enough, unless something lowers the window on its way.
+/// segments of buffer are enough, unless something lowers the window on its way. A send buffer below a segment is sent
+/// as a whole.
 fn is_whole(network: &Network, source: &Source, paths: [&[usize]; 2]) -> bool {
     match source {
         Source::Poisson { .. } | Source::OnOff { .. } | Source::Constant { .. } => true,
         Source::Bulk { sender, receiver, bytes: None, .. } => {
             let alike = (sender.mss, sender.timestamps) == (receiver.mss, receiver.timestamps);
             let buffer = receiver.receive_window.as_u64().min(u16::MAX.into());
+            let fits = sender.send_buffer.is_none_or(|buffer| buffer.as_u64() >= u64::from(sender.mss));
             let mut links = paths.into_iter().flatten().map(|index| &network.links[*index]);
-            alike && buffer >= 4 * u64::from(sender.mss) && !links.any(|link| lowers_windows(&link.hop.queue))
+            alike && fits && buffer >= 4 * u64::from(sender.mss) && !links.any(|link| lowers_windows(&link.hop.queue))
         }
         _ => false,
     }
