@@ -82,7 +82,7 @@ fn a_small_send_buffer_passes_no_class_of_full_packets() {
     let run = simulated(line, &bulk("small", "up", &tcp("300 B")));
     let small = &run.flows[0];
     for by in by(small) {
-        assert!(by.starts_with("send buffer 300 bytes / empty round trip"), "{by}");
+        assert!(by.starts_with("send buffer 300 bytes / empty round trip 33"), "{by}");
     }
     assert!(small.goodput_bps > 70e3 && small.goodput_bps <= small.limits.bound_bps.unwrap(), "{small:#?}");
     let full = simulated(line, &bulk("full", "up", &tcp("1460 B")));
