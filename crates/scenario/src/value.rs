@@ -3,7 +3,7 @@
 use core::fmt::Display;
 use core::str::FromStr;
 
-use lastmile_units::parse::{ParseError, Quantity};
+use lastmile_units::parse::{ParseError, Problem, Quantity};
 use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant, Limit, PacketCount, Ratio, WireBytes};
 
 use crate::document::Value;
@@ -187,10 +187,12 @@ impl FromNode for SendRate {
         let Some(count) = ["packets/s", "packet/s"].iter().find_map(|unit| text.trim().strip_suffix(unit)) else {
             return text.parse().map(Self::Bits).map_err(|error: ParseError| error.to_string());
         };
-        match count.trim().parse::<u64>() {
-            Ok(0) => Err(format!("{text:?} is zero; a rate is above zero, for example \"100 packets/s\"")),
-            Ok(count) => Ok(Self::Packets(count)),
-            Err(_) => {
+        // A number of Rust may have a sign.
+        let digits = Some(count.trim()).filter(|count| count.bytes().all(|byte| byte.is_ascii_digit()));
+        match digits.and_then(|digits| digits.parse().ok()) {
+            Some(0) => Err(format!("{text:?} is zero; a rate is above zero, for example \"100 packets/s\"")),
+            Some(count) => Ok(Self::Packets(count)),
+            None => {
                 Err(format!("{text:?} does not begin with a whole number; packets are counted like \"100 packets/s\""))
             }
         }
@@ -214,7 +216,13 @@ impl FromNode for Portion {
             Value::String(text) if text.trim_end().ends_with('%') => {
                 text.parse().map(Self::Share).map_err(|error: ParseError| error.to_string())
             }
-            Value::String(text) => text.parse().map(Self::Rate).map_err(|error: ParseError| error.to_string()),
+            Value::String(text) => match text.parse::<BitRate>() {
+                Ok(rate) => Ok(Self::Rate(rate)),
+                Err(error) if *error.problem() == Problem::WrongKind { found: Quantity::Share } => {
+                    text.parse().map(Self::Share).map_err(|error: ParseError| error.to_string())
+                }
+                Err(error) => Err(error.to_string()),
+            },
             other => {
                 let name = other.name();
                 Err(format!("{name}, where a share or a rate is expected, such as \"40 %\" or \"200 kbit/s\""))
@@ -334,5 +342,40 @@ impl FromNode for String {
 
     fn from_default(text: &'static str) -> Self {
         text.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read<T: FromNode>(text: &str) -> Result<T, String> {
+        T::from_value(&Value::String(text.into()))
+    }
+
+    /// The units are those of the pattern in the JSON Schema: each of a share, and each of a rate.
+    #[test]
+    fn a_portion_is_a_share_in_any_unit_or_a_rate() {
+        for text in ["40 %", "40%", "40 percent", "400000 ppm"] {
+            let portion = read::<Portion>(text);
+            assert!(matches!(portion, Ok(Portion::Share(share)) if share == "40 %".parse().unwrap()), "{portion:?}");
+        }
+        for text in ["200 kbit/s", "200kbit", "200 kbps"] {
+            let portion = read::<Portion>(text);
+            assert!(matches!(portion, Ok(Portion::Rate(rate)) if rate.as_bps() == 200_000), "{portion:?}");
+        }
+        let large = read::<Portion>("140 percent").unwrap_err();
+        assert_eq!(large, "\"140 percent\" is too large; a share of a whole is at most 100 %");
+        let time = read::<Portion>("20 ms").unwrap_err();
+        assert!(time.starts_with("\"20 ms\" is a time, where a bit rate is expected"), "{time}");
+    }
+
+    #[test]
+    fn a_number_of_packets_has_no_sign() {
+        assert_eq!(read::<SendRate>("100 packets/s"), Ok(SendRate::Packets(100)));
+        for text in ["+100 packets/s", "-100 packets/s", "packets/s", "1.5 packets/s"] {
+            let error = read::<SendRate>(text).unwrap_err();
+            assert!(error.starts_with(&format!("{text:?} does not begin with a whole number")), "{error}");
+        }
     }
 }

@@ -2,9 +2,8 @@
 //!
 //! The form is a number and a unit. Decimal fractions are exact: a value that the type cannot
 //! represent exactly is an error, not rounded. An ambiguous unit is an error that lists its
-//! readings: `512 kb/s` (bits or bytes), `512 kbps` (bytes in `tc(8)`, bits elsewhere), `64 K`
-//! (1000 or 1024), `5 m` (minutes or milliseconds). Rates also take the bit forms of `tc(8)`:
-//! `512kbit`, `2mbit`.
+//! readings: `512 kb` as a rate (bits or bytes), `64 K` (1000 or 1024), `5 m` (minutes or milliseconds).
+//! Rates also take the bit forms of `tc(8)`, `512kbit` and `2mbit`, and `512 kbps` and `512 kb/s` as bits.
 //!
 //! Every `Display` in this crate prints text that parses to an equal value.
 

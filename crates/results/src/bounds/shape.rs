@@ -221,17 +221,42 @@ impl Shape {
     }
 
     /// The round trip of an empty path in seconds: propagation, processing, and the transmission of
-    /// one full segment and one ACK.
+    /// one segment and one ACK. The segment is full, or all that a smaller window or send buffer holds.
     pub(crate) fn base_rtt_s(&self, network: &Network) -> f64 {
+        let held = self.tcp.map_or(u64::MAX, |tcp| tcp.most_held().0);
+        self.with_payload(self.payload.min(held)).rtt_s(network)
+    }
+
+    /// The least round trip of an empty path in seconds: of lines that change, with their highest rate and least delay;
+    /// with the least delay, too, where it varies from packet to packet.
+    ///
+    /// A transfer sends less than a full segment only where a window or send buffer holds less, and then all that it
+    /// holds, so that the next segment waits for the ACK. What an application writes is sent as it comes, in segments
+    /// of any size.
+    pub(super) fn least_rtt_s(&self, network: &Network) -> f64 {
+        let is_divided = matches!(network.traffic[self.traffic].source, Source::Writes { .. });
+        let held = self.tcp.map_or(u64::MAX, |tcp| tcp.most_held().0);
+        let least = self.with_payload(if is_divided { 1 } else { self.payload.min(held) });
+        (least.rtt_s(network) - least.spared_s(network)).max(0.0)
+    }
+
+    /// This shape with segments of `payload` bytes, each with an ACK of its own.
+    fn with_payload(&self, payload: u64) -> Self {
+        let data = ByteCount::new(self.data.as_u64() - self.payload + payload);
+        let tcp = self.tcp.map(|tcp| TcpShape { segments_per_ack: 1, ..tcp });
+        Self { payload, data, tcp, ..self.clone() }
+    }
+
+    /// The round trip of one packet and one ACK over an empty path in seconds.
+    fn rtt_s(&self, network: &Network) -> f64 {
         let ack = |link: &Link| self.tcp.map_or(ByteCount::ZERO, |tcp| self.ack_over(link, tcp));
         let there = network.unloaded_delay((self.traffic, false), &self.data_path, &|link| self.data_over(link));
         let back = network.unloaded_delay((self.traffic, true), &self.ack_path, &ack);
         (there + back).as_secs_f64()
     }
 
-    /// The least round trip of an empty path in seconds: of lines that change, with their highest rate and least delay;
-    /// with the least delay, too, where it varies from packet to packet.
-    pub(super) fn least_rtt_s(&self, network: &Network) -> f64 {
+    /// The seconds by which that round trip is shorter at its best.
+    fn spared_s(&self, network: &Network) -> f64 {
         let there = self.data_path.iter().map(|index| &network.links[*index]).map(|link| (link, self.data_over(link)));
         let back = self.ack_path.iter().map(|index| &network.links[*index]);
         let back = back.filter_map(|link| Some((link, self.ack_over(link, self.tcp?))));
@@ -242,7 +267,7 @@ impl Shape {
             let typical = line.rate.map_or(Duration::ZERO, |rate| rate.time_for(wire)) + line.delay;
             typical.as_secs_f64() - line.least_time(wire).as_secs_f64()
         });
-        (self.base_rtt_s(network) - spared.sum::<f64>()).max(0.0)
+        spared.sum()
     }
 }
 
@@ -274,15 +299,17 @@ fn segments(sender: &Config, receiver: &Config) -> (u64, u64, Option<TcpShape>) 
 /// A window under two segments is sent in parts, and the override timer sends a part of what an open window leaves
 /// (RFC 9293, section 3.8.6.2.1). A receiver that reads at once leaves at least a quarter of its buffer: the right edge
 /// waits for at most half of it, and a scaled window is rounded down by less than half (RFC 7323, section 2.3). So four
-/// segments of buffer are enough, unless something lowers the window on its way.
+/// segments of buffer are enough, unless something lowers the window on its way. A send buffer below a segment is sent
+/// as a whole.
 fn is_whole(network: &Network, source: &Source, paths: [&[usize]; 2]) -> bool {
     match source {
         Source::Poisson { .. } | Source::OnOff { .. } | Source::Constant { .. } => true,
         Source::Bulk { sender, receiver, bytes: None, .. } => {
             let alike = (sender.mss, sender.timestamps) == (receiver.mss, receiver.timestamps);
             let buffer = receiver.receive_window.as_u64().min(u16::MAX.into());
+            let fits = sender.send_buffer.is_none_or(|buffer| buffer.as_u64() >= u64::from(sender.mss));
             let mut links = paths.into_iter().flatten().map(|index| &network.links[*index]);
-            alike && buffer >= 4 * u64::from(sender.mss) && !links.any(|link| lowers_windows(&link.hop.queue))
+            alike && fits && buffer >= 4 * u64::from(sender.mss) && !links.any(|link| lowers_windows(&link.hop.queue))
         }
         _ => false,
     }

@@ -273,6 +273,42 @@ fn a_small_window_over_the_empty_round_trip_holds_a_flow() {
     assert!(flow.goodput_bps < flow.limits.fair_share_bps.unwrap(), "{flow:?}");
 }
 
+/// A window or a send buffer of 1000 bytes is sent in segments of that size. 1040 bytes take 32.5 ms at 256 kbit/s and
+/// 40 bytes 1.25 ms, after 44 ms of propagation; a full segment would take 46.875 ms. Writes of 500 bytes are sent in
+/// halves of the window, each in 16.875 ms; one byte would take 1.28125 ms.
+#[test]
+fn segments_below_the_mss_shorten_the_round_trip_of_the_bound() {
+    let acks = AckConfig { delayed_ack: Duration::ZERO, ..AckConfig::default() };
+    let config = Config { acks, ..large_windows() };
+    let [window, buffer] = [
+        Config { receive_window: ByteCount::new(1_000), ..config.clone() },
+        Config { send_buffer: Some(ByteCount::new(1_000)), ..config },
+    ];
+    let writes = Source::Writes {
+        tcp: Arc::new(window.clone()),
+        rate: BitRate::from_mbit_per_s(1),
+        size: ByteCount::new(500),
+        // After the handshake, during which writes would gather.
+        first: Some(Duration::from_ms(100)),
+        opened_by: OpenedBy::Sender,
+    };
+    let per_s = |ms: f64| 8_000.0 / ms * 1e3;
+    let [whole, halves, least] = [44.0 + 32.5 + 1.25, 44.0 + 16.875 + 1.25, 44.0 + 1.28125 + 1.25].map(per_s);
+    let upload = |config: &Config| bulk(config, None, OpenedBy::Sender);
+    for (source, rate, most) in
+        [(upload(&window), whole, whole), (upload(&buffer), whole, whole), (writes, halves, least)]
+    {
+        let mut network = line(256, 256, "ip", Spec::fifo(100));
+        network.duration = Duration::from_s(20);
+        network.record.interval = None;
+        network.traffic.push(traffic("upload", 0, 1, source));
+        let flow = only_flow(&network);
+        let bound = flow.limits.bound_bps.unwrap();
+        assert!(close(bound, most + per_s(20_000.0)), "{bound} of {most}: {flow:?}");
+        assert!((0.99 * rate..=bound).contains(&flow.goodput_bps), "{} of {rate}", flow.goodput_bps);
+    }
+}
+
 /// 12 kB with a shift of 14 is less than a unit, and is advertised as one: 16 KiB.
 #[test]
 fn a_window_below_a_unit_of_its_scale_is_a_unit() {

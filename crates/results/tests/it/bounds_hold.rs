@@ -280,17 +280,30 @@ fn direction(kbit: std::ops::Range<u32>) -> impl Strategy<Value = String> {
     )
 }
 
+/// Receive window, send buffer and largest segment, each of which may be the least.
+fn sizes() -> impl Strategy<Value = String> {
+    let window = prop_oneof![
+        3 => (2_u32..2000).prop_map(|kb| format!("{kb} kB")),
+        1 => (100_u32..4000).prop_map(|bytes| format!("{bytes} B")),
+    ];
+    let buffer = prop_oneof![
+        3 => Just(String::new()),
+        1 => (100_u32..20_000).prop_map(|bytes| format!(", send_buffer = \"{bytes} B\"")),
+    ];
+    let mss = select(vec!["", "", ", mss = \"216 B\"", ", mss = \"536 B\"", ", mss = \"1400 B\""]);
+    (window, buffer, mss).prop_map(|(window, buffer, mss)| format!("receive_window = \"{window}\"{buffer}{mss}"))
+}
+
 fn tcp() -> impl Strategy<Value = String> {
     let era = select(vec!["today", "1999"]);
     let variant = select(vec!["tahoe", "reno", "newreno", "sack", "cubic"]);
     let ack = select(vec!["0 ms", "40 ms", "200 ms"]);
     let gro = select(vec!["0 us", "0 us", "100 us", "5 ms"]);
     let read = select(vec!["0 us", "40 us", "1 ms", "10 ms"]);
-    (era, variant, ack, 2_u32..2000, 1_u32..4, any::<bool>(), gro, read).prop_map(
-        |(era, variant, ack, window, every, timestamps, gro, read)| {
+    (era, variant, ack, sizes(), 1_u32..4, any::<bool>(), gro, read).prop_map(
+        |(era, variant, ack, sizes, every, timestamps, gro, read)| {
             format!(
-                "{{ era = \"{era}\", variant = \"{variant}\", delayed_ack = \"{ack}\", \
-                 receive_window = \"{window} kB\", \
+                "{{ era = \"{era}\", variant = \"{variant}\", delayed_ack = \"{ack}\", {sizes}, \
                  ack_every = {every}, timestamps = {timestamps}, window_scale = true, gro = \"{gro}\", \
                  read_delay = \"{read}\" }}"
             )
@@ -321,9 +334,11 @@ fn source() -> impl Strategy<Value = String> {
         4 => (transfer, sized, 1_u32..4, way())
             .prop_map(|(transfer, sized, count, way)| format!("kind = \"bulk\"\ncount = {count}\n{sized}{transfer}\n\
              direction = \"{way}\"\n")),
-        1 => (tcp(), 10_u32..2000, way())
-            .prop_map(|(tcp, kbit, way)| format!("kind = \"writes\"\nrate = \"{kbit} kbit/s\"\ntcp = {tcp}\n\
-             direction = \"{way}\"\n")),
+        1 => (tcp(), 10_u32..2000, way(), prop::option::of(50_u32..4000))
+            .prop_map(|(tcp, kbit, way, size)| {
+                let size = size.map_or_else(String::new, |bytes| format!("size = \"{bytes} B\"\n"));
+                format!("kind = \"writes\"\nrate = \"{kbit} kbit/s\"\ntcp = {tcp}\n{size}direction = \"{way}\"\n")
+            }),
         1 => way().prop_map(|way| format!("kind = \"voice\"\ndirection = \"{way}\"\n")),
         1 => (10_u32..3000, way()).prop_map(|(kbit, way)| format!("kind = \"blast\"\nrate = \"{kbit} kbit/s\"\n\
          direction = \"{way}\"\n")),

@@ -68,6 +68,27 @@ fn flows_of_a_class_share_its_ceiling_and_others_the_rest() {
     assert_eq!(words[2], ["rate of the shaper of link up"; 2]);
 }
 
+/// A send buffer of 300 bytes makes packets of 340, which go to the class `rest`: one in a round trip of 30 ms of
+/// propagation, and 2.72 and 0.32 ms on the line. The class of full packets has 20 kbit/s.
+#[test]
+fn a_small_send_buffer_passes_no_class_of_full_packets() {
+    let line = "down = { rate = \"1 Mbit/s\", delay = \"5 ms\" }\n\
+        [access.up]\nrate = \"1 Mbit/s\"\ndelay = \"5 ms\"\n\
+        queue = { kind = \"htb\", default = \"rest\", classes = [ { name = \"root\", rate = \"1 Mbit/s\" }, \
+        { name = \"big\", parent = \"root\", rate = \"10 kbit/s\", ceil = \"20 kbit/s\", \
+        match = { at_least = \"600 B\" } }, \
+        { name = \"rest\", parent = \"root\", rate = \"500 kbit/s\", ceil = \"1 Mbit/s\" } ] }";
+    let tcp = |buffer: &str| format!("tcp = {{ era = \"1999\", send_buffer = \"{buffer}\", delayed_ack = \"0 ms\" }}");
+    let run = simulated(line, &bulk("small", "up", &tcp("300 B")));
+    let small = &run.flows[0];
+    for by in by(small) {
+        assert!(by.starts_with("send buffer 300 bytes / empty round trip 33"), "{by}");
+    }
+    assert!(small.goodput_bps > 70e3 && small.goodput_bps <= small.limits.bound_bps.unwrap(), "{small:#?}");
+    let full = simulated(line, &bulk("full", "up", &tcp("1460 B")));
+    assert_eq!(by(&full.flows[0])[0], "ceiling of class big of link up");
+}
+
 /// The first tier of `fq-codel-sqm` has 33 % of 95 % of the line. PPPoE over PTM carries 1440 bytes of a packet of 1492
 /// in 1546: with 8 of PPPoE, 18 of Ethernet and 4 of PTM it has 1522, and 65 for each 64 of them.
 #[test]

@@ -319,13 +319,11 @@ pub(super) fn measure(text: &str) -> Option<(Kind, f64)> {
 }
 
 fn rounded(value: f64, digits: i32) -> f64 {
-    if value == 0.0 {
-        return value;
-    }
     let scale = 10_f64.powf(value.abs().log10().floor() - f64::from(digits - 1));
     let rounded = (value / scale).round() * scale;
-    // Scales below one leave traces such as 0.30000000000000004.
-    format!("{rounded:.12}").parse().unwrap_or(rounded)
+    // Scales below one leave traces such as 0.30000000000000004. Zero and the smallest numbers have no scale.
+    let parsed = format!("{rounded:.*e}", usize::try_from(digits - 1).unwrap_or(0)).parse::<f64>();
+    parsed.ok().filter(|number| number.is_finite()).unwrap_or(value)
 }
 
 /// The meaning of a value: a quantity in its base unit, whatever unit it is written in, or its text.
@@ -437,6 +435,8 @@ mod tests {
         assert_eq!(Range::new("1500 B", "3 kB", false).unwrap().steps(2), ["1500 B", "3000 B"]);
         assert_eq!(Range::new("0.1", "0.3", false).unwrap().steps(3), ["0.1", "0.2", "0.3"]);
         assert_eq!(Range::new("1", "100", true).unwrap().steps(3), ["1", "10", "100"]);
+        let small = Range::new("1e-14", "1e-13", true).unwrap().steps(3);
+        assert_eq!(small, ["0.00000000000001", "0.00000000000003162", "0.0000000000001"]);
         for (low, high, is_log) in [("1 ms", "1 kB", false), ("2", "1", false), ("0", "1", true), ("fast", "1", false)]
         {
             assert!(Range::new(low, high, is_log).is_err(), "{low} {high}");
