@@ -13,14 +13,17 @@ use crate::command::{ALIAS, Command, DEVICE, Expected, IFB, Object, Step, Value}
 
 /// The preference of the filter, which identifies it.
 pub const PREFERENCE: u32 = 6743;
-const HANDLE: &str = "ffff:";
+/// The handle of the ingress discipline, and of clsact, which takes its place.
+pub const HANDLE: &str = "ffff:";
+/// Where filters of received packets are: clsact has them nowhere else, and an ingress discipline takes any class.
+pub const PARENT: &str = "ffff:fff2";
 /// An Ethernet header and two VLAN tags. Beside a packet's length, Linux compares its link header with `mtu` on the way
 /// in, whatever `overhead` is (`tcf_police_mtu_check`, since 5.18 and in stable kernels before it).
 const HEADERS: u64 = 14 + 2 * 4;
 
 /// The ingress discipline of the device.
 pub(crate) fn discipline() -> Step {
-    // An existing ingress discipline is kept: the filter has its own preference.
+    // An existing ingress discipline, or clsact, is kept: the filter has its own preference.
     let add = Command::new(&format!("tc qdisc add dev {DEVICE} handle {HANDLE} ingress"));
     Step::Choice {
         about: vec!["ingress discipline, for filters of received packets".to_owned()],
@@ -33,11 +36,11 @@ pub(crate) fn discipline() -> Step {
 
 /// A filter for every received packet: `matchall`, or `u32` if the kernel lacks it.
 fn every_packet(about: &str, action: &str, values: &[(&'static str, Value)]) -> Step {
-    let object = Object::Filter { device: DEVICE, parent: HANDLE.to_owned(), preference: PREFERENCE };
+    let object = Object::Filter { device: DEVICE, parent: PARENT.to_owned(), preference: PREFERENCE };
     let filter = |kind: &str, matches: &str| {
         let mut values = values.to_vec();
         values.insert(0, ("kind", Value::Text(kind.to_owned())));
-        let words = format!("tc filter add dev {DEVICE} parent {HANDLE} protocol all pref {PREFERENCE} {kind}");
+        let words = format!("tc filter add dev {DEVICE} parent {PARENT} protocol all pref {PREFERENCE} {kind}");
         let expected = Expected { object: object.clone(), name: "ingress filter".to_owned(), values };
         Command::new(&words).words(matches).words(action).leaving(expected)
     };

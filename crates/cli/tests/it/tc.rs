@@ -125,6 +125,48 @@ fn a_download_alone_is_set_up_beside_a_foreign_root() {
     assert_eq!(shown(place, "tc qdisc show; ip -br link"), before);
 }
 
+/// Programs that attach BPF to a device leave a clsact there, in place of an ingress discipline.
+#[test]
+#[ignore = "needs root: real packets"]
+fn a_download_is_set_up_beside_a_foreign_clsact() {
+    let Some(pair) = pair() else { return };
+    let place = pair.sender();
+    if !shell(place, "tc qdisc add dev veth0 clsact").status.success() {
+        eprintln!("skipped: the kernel has no clsact");
+        return;
+    }
+    shell(place, "tc filter add dev veth0 ingress protocol ip pref 5 u32 match u32 0 0 flowid 1:1");
+    let state = "tc qdisc show; tc filter show dev veth0 ingress; ip -br link";
+    let before = shown(place, state);
+    assert!(before.contains("qdisc clsact ffff:") && before.contains("pref 5 u32"), "{before}");
+    let line = ["--down", "2 Mbit/s", "--link", "docsis"];
+    let script = tc(place, "fq-codel-sqm", &line, &[]).1;
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path.join("setup.sh"), script).unwrap();
+    let file = scratch.path.join("setup.sh").display().to_string();
+    for by_script in [false, true] {
+        let (code, error) = if by_script {
+            let output = run(place, Command::new("sh").arg(&file));
+            (output.status.code(), String::from_utf8(output.stderr).unwrap())
+        } else {
+            let (code, _, error) = tc(place, "fq-codel-sqm", &line, &["--apply"]);
+            (code, error)
+        };
+        assert_eq!(code, Some(0), "{error}");
+        assert!(error.contains("a free ingress: the existing discipline is used"), "{error}");
+        let filters = shown(place, "tc filter show dev veth0 ingress");
+        assert!(filters.contains("pref 6743") && filters.contains("to device ifb-veth0"), "{filters}");
+        let (code, data, error) = tc(place, "fq-codel-sqm", &line, &["--verify", "--json"]);
+        assert_eq!(code, Some(0), "{data}{error}");
+        let removed = match by_script {
+            true => run(place, Command::new("sh").arg(&file).arg("remove")).status.code(),
+            false => tc(place, "fq-codel-sqm", &[], &["--remove"]).0,
+        };
+        assert_eq!(removed, Some(0));
+        assert_eq!(shown(place, state), before);
+    }
+}
+
 /// VLANs of a port whose names have more characters than fit behind `ifb-`, set up by --apply and by a script.
 #[test]
 #[ignore = "needs root: real packets"]

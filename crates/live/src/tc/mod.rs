@@ -181,9 +181,10 @@ pub fn remove(target: &Target) -> Result<bool, Error> {
         run(&words(&format!("tc qdisc del dev {device} root handle {MAJOR:x}:")))?;
         found = true;
     }
-    if handles.iter().any(|handle| handle == "ffff:") {
+    if handles.iter().any(|handle| handle == ingress::HANDLE) {
         // A preference that nobody uses cannot be taken away.
-        found |= run(&words(&format!("tc filter del dev {device} parent ffff: pref {}", ingress::PREFERENCE))).is_ok();
+        let (parent, preference) = (ingress::PARENT, ingress::PREFERENCE);
+        found |= run(&words(&format!("tc filter del dev {device} parent {parent} pref {preference}"))).is_ok();
         if read::has_idle_ingress(device)? {
             run(&words(&format!("tc qdisc del dev {device} ingress")))?;
         }
