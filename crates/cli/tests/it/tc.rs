@@ -52,6 +52,15 @@ fn shown(place: &Namespace, script: &str) -> String {
     String::from_utf8(shell(place, script).stdout).unwrap()
 }
 
+/// A search path with a tc(8) that refuses commands with these words.
+fn refusing(place: &Namespace, scratch: &Scratch, words: &str, message: &str) -> String {
+    let real = shown(place, "command -v tc");
+    let refuse = format!("case \" $* \" in *'{words}'*) echo '{message}' >&2; exit 2;; esac");
+    std::fs::write(scratch.path.join("tc"), format!("#!/bin/sh\n{refuse}\nexec {} \"$@\"\n", real.trim())).unwrap();
+    shell(place, &format!("chmod +x {}/tc", scratch.path.display()));
+    format!("{}:{}", scratch.path.display(), std::env::var("PATH").unwrap())
+}
+
 /// Runs `lastmile tc` on the shaped device.
 fn tc(place: &Namespace, policy: &str, line: &[&str], rest: &[&str]) -> (Option<i32>, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
@@ -220,6 +229,38 @@ fn devices_with_long_names_have_intermediate_devices_of_their_own() {
     assert_eq!(shown(place, "ip -br link"), before);
 }
 
+/// An ingress discipline without filters is taken away by the set-up that made it, and by no other.
+#[test]
+#[ignore = "needs root: real packets"]
+fn an_ingress_discipline_of_somebody_else_stays() {
+    let Some(pair) = pair() else { return };
+    let place = pair.sender();
+    let scratch = Scratch::new();
+    let path = refusing(place, &scratch, "filter add", "Error: refused.");
+    let state = "tc qdisc show; ip -br link";
+    let line = ["--down", "2 Mbit/s", "--link", "docsis"];
+    std::fs::write(scratch.path.join("setup.sh"), tc(place, "fq-codel-sqm", &line, &[]).1).unwrap();
+    let file = scratch.path.join("setup.sh").display().to_string();
+    for foreign in [false, true] {
+        if foreign {
+            shell(place, "tc qdisc add dev veth0 ingress");
+        }
+        let before = shown(place, state);
+        assert_eq!(before.contains("qdisc ingress ffff: dev veth0"), foreign, "{before}");
+        assert_eq!(tc(place, "fq-codel-sqm", &[], &["--remove"]).2, "veth0: no set-up of lastmile is there\n");
+        assert!(run(place, Command::new("sh").args([&file, "remove"])).status.success());
+        assert_eq!(shown(place, state), before);
+        // Neither filter is taken, after the discipline was made.
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+        command.args(["tc", "fq-codel-sqm"]).args(line).args(["--device", "veth0", "--apply"]).env("PATH", &path);
+        let applied = run(place, &mut command);
+        assert_eq!(applied.status.code(), Some(2));
+        assert_eq!(shown(place, state), before);
+        assert!(!run(place, Command::new("sh").arg(&file).env("PATH", &path)).status.success());
+        assert_eq!(shown(place, state), before);
+    }
+}
+
 /// A tc(8) that answers as on a kernel without CAKE stands for such a kernel.
 #[test]
 #[ignore = "needs root: real packets"]
@@ -227,15 +268,7 @@ fn what_the_kernel_lacks_costs_no_earlier_set_up() {
     let Some(pair) = pair() else { return };
     let place = pair.sender();
     let scratch = Scratch::new();
-    let real = shown(place, "command -v tc");
-    let fake = format!(
-        "#!/bin/sh\ncase \" $* \" in *' cake '*) echo 'Error: Specified qdisc kind is unknown.' >&2; exit 2;; esac\n\
-         exec {} \"$@\"\n",
-        real.trim()
-    );
-    std::fs::write(scratch.path.join("tc"), fake).unwrap();
-    shell(place, &format!("chmod +x {}/tc", scratch.path.display()));
-    let path = format!("{}:{}", scratch.path.display(), std::env::var("PATH").unwrap());
+    let path = refusing(place, &scratch, " cake ", "Error: Specified qdisc kind is unknown.");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/files");
     let shaped = folder.join("shaped.toml").display().to_string();
     let (code, _, error) = tc(place, &shaped, &[], &["--apply"]);

@@ -117,11 +117,12 @@ pub fn apply(configuration: &Configuration, target: &Target) -> Result<Lacking, 
         return Err(Error::IfbTaken { device: device.clone(), ifb: ifb.clone() });
     }
     remove(target)?;
+    let makes_ingress = !has_ingress(device)?;
     let mut lacking = Lacking::default();
     match steps(&configuration.steps, target, &mut lacking) {
         Ok(()) => Ok(lacking),
         Err(error) => {
-            remove(target)?;
+            take_away(target, makes_ingress)?;
             Err(error)
         }
     }
@@ -173,6 +174,17 @@ fn steps(steps: &[Step], target: &Target, lacking: &mut Lacking) -> Result<(), E
 /// # Errors
 /// A tool that is missing, or a device.
 pub fn remove(target: &Target) -> Result<bool, Error> {
+    take_away(target, false)
+}
+
+/// Whether the device has an ingress discipline, or clsact.
+fn has_ingress(device: &str) -> Result<bool, Error> {
+    Ok(read::handles(device)?.iter().any(|handle| handle == ingress::HANDLE))
+}
+
+/// [`remove`], where an ingress discipline without filters is one of a set-up that did not come to its filter
+/// (`own_ingress`), or goes with the filter of a set-up, or is that of somebody else.
+fn take_away(target: &Target, own_ingress: bool) -> Result<bool, Error> {
     let mut found = false;
     let Target { device, ifb } = target;
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
@@ -181,11 +193,12 @@ pub fn remove(target: &Target) -> Result<bool, Error> {
         run(&words(&format!("tc qdisc del dev {device} root handle {MAJOR:x}:")))?;
         found = true;
     }
-    if handles.iter().any(|handle| handle == ingress::HANDLE) {
+    if has_ingress(device)? {
         // A preference that nobody uses cannot be taken away.
         let (parent, preference) = (ingress::PARENT, ingress::PREFERENCE);
-        found |= run(&words(&format!("tc filter del dev {device} parent {parent} pref {preference}"))).is_ok();
-        if read::has_idle_ingress(device)? {
+        let had_filter = run(&words(&format!("tc filter del dev {device} parent {parent} pref {preference}"))).is_ok();
+        found |= had_filter;
+        if (had_filter || own_ingress) && read::has_idle_ingress(device)? {
             run(&words(&format!("tc qdisc del dev {device} ingress")))?;
         }
     }
