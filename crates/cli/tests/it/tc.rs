@@ -293,6 +293,15 @@ fn what_the_kernel_lacks_costs_no_earlier_set_up() {
     let (code, _, error) = tc(place, &shaped, &[], &["--apply", "--ifb", "lo"]);
     assert_eq!(code, Some(2), "{error}");
     assert_eq!(shown(place, state), before);
+    // A downstream alone is an earlier set-up, too.
+    assert_eq!(tc(place, "cake", &[], &["--remove"]).0, Some(0));
+    let (code, _, error) = tc(place, "fq-codel-sqm", &["--down", "2 Mbit/s", "--link", "docsis"], &["--apply"]);
+    assert_eq!(code, Some(0), "{error}");
+    let before = shown(place, state);
+    assert!(!before.contains("1a57: dev veth0") && before.contains("htb 1a57: dev ifb-veth0"), "{before}");
+    let (code, error) = cake(&[]);
+    assert!(code == Some(2) && error.contains("the set-up of veth0 is as it was"), "{error}");
+    assert_eq!(shown(place, state), before);
     // Without an earlier set-up nothing is rehearsed, and nothing is left.
     assert_eq!(tc(place, "cake", &[], &["--remove"]).0, Some(0));
     let before = shown(place, state);

@@ -74,6 +74,15 @@ pub(super) fn has_idle_ingress(device: &str) -> Result<bool, Error> {
     Ok(is_there && json(&format!("tc -j filter show dev {device} parent {}", ingress::PARENT))?.is_empty())
 }
 
+/// True for a filter of received packets with the preference of a set-up.
+pub(super) fn has_own_filter(device: &str) -> Result<bool, Error> {
+    if !handles(device)?.iter().any(|handle| handle == ingress::HANDLE) {
+        return Ok(false);
+    }
+    let (parent, preference) = (ingress::PARENT, ingress::PREFERENCE);
+    Ok(!json(&format!("tc -j filter show dev {device} parent {parent} pref {preference}"))?.is_empty())
+}
+
 /// The kind of frames of a device, in the words of ip(8). By ip and not by /sys, which may be that
 /// of another namespace.
 pub(super) fn link_type(device: &str) -> Result<String, Error> {
@@ -190,7 +199,8 @@ fn text(value: &Value) -> String {
     }
 }
 
-fn words(text: &str) -> Vec<String> {
+/// The words of a command.
+pub(super) fn words(text: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()
 }
 
