@@ -222,6 +222,8 @@ pub enum Value {
         /// Rate for the conversion.
         rate: BitRate,
     },
+    /// This size in bytes, in the precision that tc prints.
+    Size(u64),
     /// This time in microseconds. The kernel's CoDel stores times in units of 1024 ns, so the value
     /// read back may be up to two lower.
     Time(u64),
@@ -240,8 +242,9 @@ impl Value {
             Self::Burst { bytes, rate } => {
                 // Two microseconds, and a partial byte.
                 let less = 1 + rate.as_bps() / 8 * 2 / 1_000_000;
-                parse_bytes(found).is_some_and(|found| found <= *bytes && found + less >= *bytes)
+                parse_bytes(found).is_some_and(|(found, off)| found <= *bytes + off && found + off + less >= *bytes)
             }
+            Self::Size(bytes) => parse_bytes(found).is_some_and(|(found, off)| found.abs_diff(*bytes) <= off),
             Self::Time(us) => {
                 let least = i64::try_from(us.saturating_sub(2)).unwrap_or(i64::MAX);
                 let most = i64::try_from(*us).unwrap_or(i64::MAX);
@@ -258,7 +261,7 @@ impl fmt::Display for Value {
             Self::Text(text) => f.write_str(text),
             Self::Number(number) => write!(f, "{number}"),
             Self::Rate(rate) => write!(f, "{}bit", rate.as_bps()),
-            Self::Burst { bytes, .. } => write!(f, "{bytes}b"),
+            Self::Burst { bytes, .. } | Self::Size(bytes) => write!(f, "{bytes}b"),
             Self::Time(us) => write!(f, "{us}"),
         }
     }
@@ -286,18 +289,19 @@ fn parse_rate(text: &str) -> Option<(u64, u64)> {
     Some((number.parse::<u64>().ok()?.checked_mul(scale)?, step))
 }
 
-/// Bytes of `5087b`, `5087b/1`, `5Kb`.
-fn parse_bytes(text: &str) -> Option<u64> {
+/// Bytes of `5087b`, `5087b/1`, `5Kb`, and by how many tc may have rounded them: it prints a size that is less than 16
+/// bytes from a whole KiB, or less than a KiB from a whole MiB, as that (`print_size` of iproute2).
+fn parse_bytes(text: &str) -> Option<(u64, u64)> {
     let text = text.split('/').next()?;
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
-    let scale = match unit {
-        "" | "b" => 1,
-        "Kb" => 1024,
-        "Mb" => 1024 * 1024,
+    let (scale, off) = match unit {
+        "" | "b" => (1, 0),
+        "Kb" => (1024, 15),
+        "Mb" => (1024 * 1024, 1023),
         _ => return None,
     };
-    number.parse::<u64>().ok()?.checked_mul(scale)
+    Some((number.parse::<u64>().ok()?.checked_mul(scale)?, off))
 }
 
 #[cfg(test)]
@@ -341,6 +345,15 @@ mod tests {
         assert!(!burst.is("1696b"));
         let burst = Value::Burst { bytes: 5088, rate: BitRate::from_mbit_per_s(16) };
         assert!(burst.is("5085b/1") && !burst.is("5082b/1"));
+    }
+
+    /// iproute2 6.1 prints 1522 and 2031 bytes as they are, and 2040 and 2060 as 2 KiB.
+    #[test]
+    fn a_size_near_a_whole_kib_is_printed_as_that() {
+        assert!(Value::Size(1522).is("1522b") && !Value::Size(1522).is("1500b") && !Value::Size(2031).is("2Kb"));
+        assert!(Value::Size(2040).is("2Kb") && Value::Size(2060).is("2Kb") && !Value::Size(2064).is("2Kb"));
+        let burst = Value::Burst { bytes: 2060, rate: BitRate::from_kbit_per_s(512) };
+        assert!(burst.is("2Kb") && !burst.is("3Kb"));
     }
 
     /// 5 ms are 4882 units of 1024 ns, which are 4999.168 us; 134750 us are 131591, or 134749.184.

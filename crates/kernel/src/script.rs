@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::command::{ALIAS, Command, DEVICE, IFB, Step, TABLE, table_of};
 use crate::configuration::{Configuration, MAJOR};
-use crate::ingress::PREFERENCE;
+use crate::ingress::{HANDLE, PARENT, PREFERENCE};
 use crate::lacking;
 
 /// Ends the text that a command reads.
@@ -123,6 +123,11 @@ fi
 
 const START: &str = "
 remove
+# An ingress discipline that is here now is none of this script.
+case $(tc qdisc show dev \"$DEV\") in
+*' ffff: '*) ingress= ;;
+*) ingress=own ;;
+esac
 # What fails leaves nothing behind.
 finish() {
     status=$?
@@ -235,13 +240,16 @@ impl Script {
             "}".to_owned(),
             String::new(),
             "# Removes only objects of this script, identified by handle, preference, alias and table.".to_owned(),
+            "# The ingress discipline goes with the last filter, if that is of this script.".to_owned(),
+            "ingress=".to_owned(),
             "remove() {".to_owned(),
             format!("    try tc qdisc del dev \"$DEV\" root handle {MAJOR:x}: || :"),
-            format!("    try tc filter del dev \"$DEV\" parent ffff: pref {PREFERENCE} || :"),
-            "    case $(tc qdisc show dev \"$DEV\") in".to_owned(),
-            "    *'qdisc ingress ffff:'*)".to_owned(),
-            "        [ -n \"$(tc filter show dev \"$DEV\" parent ffff:)\" ] || tc qdisc del dev \"$DEV\" ingress"
-                .to_owned(),
+            format!("    if try tc filter del dev \"$DEV\" parent {PARENT} pref {PREFERENCE}; then ingress=own; fi"),
+            "    case $ingress:$(tc qdisc show dev \"$DEV\") in".to_owned(),
+            format!("    own:*'qdisc ingress {HANDLE}'*)"),
+            format!(
+                "        [ -n \"$(tc filter show dev \"$DEV\" parent {PARENT})\" ] || tc qdisc del dev \"$DEV\" ingress"
+            ),
             "        ;;".to_owned(),
             "    esac".to_owned(),
             "    if has_own_ifb; then ip link del dev \"$IFB\"; fi".to_owned(),

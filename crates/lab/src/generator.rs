@@ -93,7 +93,6 @@ impl<'a> Generator<'a> {
             let source = opener.source(flow)?;
             running.push(Running { name, from, start, stop, dscp, begun: false, stopped: false, source });
         }
-        opener.refused.dedup();
         Ok(Self {
             hosts,
             flows: running,
@@ -102,7 +101,7 @@ impl<'a> Generator<'a> {
             duration: config.duration,
             interval: config.interval,
             samples: Vec::new(),
-            refused: opener.refused,
+            refused: opener.refused.into_iter().collect(),
             latest: Duration::ZERO,
         })
     }

@@ -52,6 +52,15 @@ fn shown(place: &Namespace, script: &str) -> String {
     String::from_utf8(shell(place, script).stdout).unwrap()
 }
 
+/// A search path with a tc(8) that refuses commands with these words.
+fn refusing(place: &Namespace, scratch: &Scratch, words: &str, message: &str) -> String {
+    let real = shown(place, "command -v tc");
+    let refuse = format!("case \" $* \" in *'{words}'*) echo '{message}' >&2; exit 2;; esac");
+    std::fs::write(scratch.path.join("tc"), format!("#!/bin/sh\n{refuse}\nexec {} \"$@\"\n", real.trim())).unwrap();
+    shell(place, &format!("chmod +x {}/tc", scratch.path.display()));
+    format!("{}:{}", scratch.path.display(), std::env::var("PATH").unwrap())
+}
+
 /// Runs `lastmile tc` on the shaped device.
 fn tc(place: &Namespace, policy: &str, line: &[&str], rest: &[&str]) -> (Option<i32>, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
@@ -125,6 +134,48 @@ fn a_download_alone_is_set_up_beside_a_foreign_root() {
     assert_eq!(shown(place, "tc qdisc show; ip -br link"), before);
 }
 
+/// Programs that attach BPF to a device leave a clsact there, in place of an ingress discipline.
+#[test]
+#[ignore = "needs root: real packets"]
+fn a_download_is_set_up_beside_a_foreign_clsact() {
+    let Some(pair) = pair() else { return };
+    let place = pair.sender();
+    if !shell(place, "tc qdisc add dev veth0 clsact").status.success() {
+        eprintln!("skipped: the kernel has no clsact");
+        return;
+    }
+    shell(place, "tc filter add dev veth0 ingress protocol ip pref 5 u32 match u32 0 0 flowid 1:1");
+    let state = "tc qdisc show; tc filter show dev veth0 ingress; ip -br link";
+    let before = shown(place, state);
+    assert!(before.contains("qdisc clsact ffff:") && before.contains("pref 5 u32"), "{before}");
+    let line = ["--down", "2 Mbit/s", "--link", "docsis"];
+    let script = tc(place, "fq-codel-sqm", &line, &[]).1;
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path.join("setup.sh"), script).unwrap();
+    let file = scratch.path.join("setup.sh").display().to_string();
+    for by_script in [false, true] {
+        let (code, error) = if by_script {
+            let output = run(place, Command::new("sh").arg(&file));
+            (output.status.code(), String::from_utf8(output.stderr).unwrap())
+        } else {
+            let (code, _, error) = tc(place, "fq-codel-sqm", &line, &["--apply"]);
+            (code, error)
+        };
+        assert_eq!(code, Some(0), "{error}");
+        assert!(error.contains("a free ingress: the existing discipline is used"), "{error}");
+        let filters = shown(place, "tc filter show dev veth0 ingress");
+        assert!(filters.contains("pref 6743") && filters.contains("to device ifb-veth0"), "{filters}");
+        let (code, data, error) = tc(place, "fq-codel-sqm", &line, &["--verify", "--json"]);
+        assert_eq!(code, Some(0), "{data}{error}");
+        let removed = match by_script {
+            true => run(place, Command::new("sh").arg(&file).arg("remove")).status.code(),
+            false => tc(place, "fq-codel-sqm", &[], &["--remove"]).0,
+        };
+        assert_eq!(removed, Some(0));
+        assert_eq!(shown(place, state), before);
+    }
+}
+
 /// VLANs of a port whose names have more characters than fit behind `ifb-`, set up by --apply and by a script.
 #[test]
 #[ignore = "needs root: real packets"]
@@ -178,6 +229,38 @@ fn devices_with_long_names_have_intermediate_devices_of_their_own() {
     assert_eq!(shown(place, "ip -br link"), before);
 }
 
+/// An ingress discipline without filters is taken away by the set-up that made it, and by no other.
+#[test]
+#[ignore = "needs root: real packets"]
+fn an_ingress_discipline_of_somebody_else_stays() {
+    let Some(pair) = pair() else { return };
+    let place = pair.sender();
+    let scratch = Scratch::new();
+    let path = refusing(place, &scratch, "filter add", "Error: refused.");
+    let state = "tc qdisc show; ip -br link";
+    let line = ["--down", "2 Mbit/s", "--link", "docsis"];
+    std::fs::write(scratch.path.join("setup.sh"), tc(place, "fq-codel-sqm", &line, &[]).1).unwrap();
+    let file = scratch.path.join("setup.sh").display().to_string();
+    for foreign in [false, true] {
+        if foreign {
+            shell(place, "tc qdisc add dev veth0 ingress");
+        }
+        let before = shown(place, state);
+        assert_eq!(before.contains("qdisc ingress ffff: dev veth0"), foreign, "{before}");
+        assert_eq!(tc(place, "fq-codel-sqm", &[], &["--remove"]).2, "veth0: no set-up of lastmile is there\n");
+        assert!(run(place, Command::new("sh").args([&file, "remove"])).status.success());
+        assert_eq!(shown(place, state), before);
+        // Neither filter is taken, after the discipline was made.
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+        command.args(["tc", "fq-codel-sqm"]).args(line).args(["--device", "veth0", "--apply"]).env("PATH", &path);
+        let applied = run(place, &mut command);
+        assert_eq!(applied.status.code(), Some(2));
+        assert_eq!(shown(place, state), before);
+        assert!(!run(place, Command::new("sh").arg(&file).env("PATH", &path)).status.success());
+        assert_eq!(shown(place, state), before);
+    }
+}
+
 /// A tc(8) that answers as on a kernel without CAKE stands for such a kernel.
 #[test]
 #[ignore = "needs root: real packets"]
@@ -185,15 +268,7 @@ fn what_the_kernel_lacks_costs_no_earlier_set_up() {
     let Some(pair) = pair() else { return };
     let place = pair.sender();
     let scratch = Scratch::new();
-    let real = shown(place, "command -v tc");
-    let fake = format!(
-        "#!/bin/sh\ncase \" $* \" in *' cake '*) echo 'Error: Specified qdisc kind is unknown.' >&2; exit 2;; esac\n\
-         exec {} \"$@\"\n",
-        real.trim()
-    );
-    std::fs::write(scratch.path.join("tc"), fake).unwrap();
-    shell(place, &format!("chmod +x {}/tc", scratch.path.display()));
-    let path = format!("{}:{}", scratch.path.display(), std::env::var("PATH").unwrap());
+    let path = refusing(place, &scratch, " cake ", "Error: Specified qdisc kind is unknown.");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/files");
     let shaped = folder.join("shaped.toml").display().to_string();
     let (code, _, error) = tc(place, &shaped, &[], &["--apply"]);
@@ -217,6 +292,15 @@ fn what_the_kernel_lacks_costs_no_earlier_set_up() {
     // A device of this name exists, of somebody else.
     let (code, _, error) = tc(place, &shaped, &[], &["--apply", "--ifb", "lo"]);
     assert_eq!(code, Some(2), "{error}");
+    assert_eq!(shown(place, state), before);
+    // A downstream alone is an earlier set-up, too.
+    assert_eq!(tc(place, "cake", &[], &["--remove"]).0, Some(0));
+    let (code, _, error) = tc(place, "fq-codel-sqm", &["--down", "2 Mbit/s", "--link", "docsis"], &["--apply"]);
+    assert_eq!(code, Some(0), "{error}");
+    let before = shown(place, state);
+    assert!(!before.contains("1a57: dev veth0") && before.contains("htb 1a57: dev ifb-veth0"), "{before}");
+    let (code, error) = cake(&[]);
+    assert!(code == Some(2) && error.contains("the set-up of veth0 is as it was"), "{error}");
     assert_eq!(shown(place, state), before);
     // Without an earlier set-up nothing is rehearsed, and nothing is left.
     assert_eq!(tc(place, "cake", &[], &["--remove"]).0, Some(0));

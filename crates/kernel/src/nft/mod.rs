@@ -15,7 +15,10 @@
 //! Published: nft(8); tc-htb(8) on `skb->priority`. Differs from the datapath:
 //! [`lastmile_packet::parse`] reads TCP options and IPv6 extension headers, where nft sees an ACK
 //! with an unknown option as pure, and one with options of IPv4 or extension headers of IPv6 as not
-//! pure. New connections count for a host in each family of addresses.
+//! pure. nft reads on behind a routing header of IPv6 with segments left (`ipv6_find_hdr`), where the
+//! parser stops; at an authentication header both stop. At `postrouting` a datagram is whole that the
+//! machine fragments later, or that connection tracking has reassembled (`nf_defrag`). New connections
+//! count for a host in each family of addresses.
 //! Cost: the lines up to the first rule that matches.
 
 mod conjunction;

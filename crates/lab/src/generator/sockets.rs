@@ -2,6 +2,7 @@
 //!
 //! A socket belongs to the namespace in which it was opened, whoever uses it.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::AsFd;
@@ -38,12 +39,13 @@ pub(super) struct Opener<'a> {
     pub(super) catchers: [Option<Catcher>; 2],
     /// The two addresses of each UDP flow.
     datagrams: Vec<[SocketAddr; 2]>,
-    pub(super) refused: Vec<String>,
+    /// Settings that this kernel refuses, each once.
+    pub(super) refused: BTreeSet<String>,
 }
 
 impl<'a> Opener<'a> {
     pub(super) fn new(hosts: Hosts<'a>) -> Self {
-        Self { hosts, listeners: Vec::new(), catchers: [None, None], datagrams: Vec::new(), refused: Vec::new() }
+        Self { hosts, listeners: Vec::new(), catchers: [None, None], datagrams: Vec::new(), refused: BTreeSet::new() }
     }
 
     pub(super) fn source(&mut self, flow: Flow) -> Result<Source, Error> {
@@ -119,7 +121,7 @@ impl<'a> Opener<'a> {
         let refused = &mut self.refused;
         let opened = self.hosts.namespaces[near.index()].run(|| {
             let fd = socket::open(own).context(|| "opening a TCP socket")?;
-            transfer::set_up(fd.as_fd(), &plan, dscp, &mut |text| refused.push(text))?;
+            transfer::set_up(fd.as_fd(), &plan, dscp, &mut |text| refused.extend([text]))?;
             socket::bind(fd.as_fd(), own).context(|| format!("opening TCP port {own}"))?;
             Ok::<_, Error>(fd)
         })??;

@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use lastmile_live::clock::std_span;
 use lastmile_live::error::Context;
-use lastmile_live::sys::socket;
+use lastmile_live::sys::socket::{self, Timer};
 use lastmile_sim::sources::Turns;
 use lastmile_units::Instant;
 use rustix::event::PollFlags;
@@ -66,13 +66,14 @@ pub(super) fn set_up(
         socket::set_dscp(fd, dscp)
     };
     set().context(|| "setting up a TCP socket")?;
-    let timers = socket::Timers {
-        min_rto: std_span(plan.min_rto),
-        max_rto: std_span(plan.max_rto),
-        delayed_ack: std_span(plan.delayed_ack),
-    };
-    if let Err(error) = socket::set_timers(fd, timers) {
-        refused(format!("the kernel's own TCP timers hold, since it refuses others: {error}"));
+    for (key, timer, span) in [
+        ("min_rto", Timer::MinRto, plan.min_rto),
+        ("max_rto", Timer::MaxRto, plan.max_rto),
+        ("delayed_ack", Timer::DelayedAck, plan.delayed_ack),
+    ] {
+        if let Err(error) = socket::set_timer(fd, timer, std_span(span)) {
+            refused(format!("tcp.{key}: the kernel refuses {span} and keeps its own value: {error}"));
+        }
     }
     Ok(())
 }
@@ -240,5 +241,52 @@ impl Transfer {
         let (received, acks_sent) = self.receiver.outcome();
         tcp.acks_sent = acks_sent;
         FlowOutcome { packets_sent, tcp: Some(tcp), failure: self.failure, ..received }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lastmile_units::Duration;
+
+    use super::*;
+
+    /// The least timeout and the delay of an ACK are at most 200 ms: `TCP_RTO_MIN` and `TCP_DELACK_MAX` of net/tcp.h. A
+    /// kernel before Linux 6.15 has none of the three options.
+    #[test]
+    fn a_timer_that_the_kernel_refuses_leaves_the_others_set() {
+        let refused = |min_rto, delayed_ack| {
+            let plan = TransferPlan {
+                congestion: "reno".to_owned(),
+                segment: 1448,
+                window: Window::Grows,
+                send_buffer: None,
+                bytes: None,
+                request: 0,
+                opener: End::Client,
+                opener_port: 0,
+                listener_port: 0,
+                first_payload: Vec::new(),
+                first_request: Vec::new(),
+                min_rto: Duration::from_ms(min_rto),
+                max_rto: Duration::from_s(60),
+                delayed_ack: Duration::from_ms(delayed_ack),
+                quick_acks: false,
+            };
+            let fd = socket::open("127.0.0.1:0".parse().unwrap()).unwrap();
+            let mut told = Vec::new();
+            set_up(fd.as_fd(), &plan, 0, &mut |text| told.push(text)).unwrap();
+            told
+        };
+        let usual = refused(200, 40);
+        if !usual.is_empty() {
+            assert_eq!(usual.len(), 3, "{usual:?}");
+            return;
+        }
+        let [min_rto, delayed_ack] = [("min_rto", "1 s"), ("delayed_ack", "300 ms")]
+            .map(|(key, span)| format!("tcp.{key}: the kernel refuses {span} and keeps its own value: "));
+        let told = refused(1000, 40);
+        assert!(told.len() == 1 && told[0].starts_with(&min_rto), "{told:?}");
+        let told = refused(1000, 300);
+        assert!(told.len() == 2 && told[1].starts_with(&delayed_ack), "{told:?}");
     }
 }

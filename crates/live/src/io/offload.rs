@@ -28,6 +28,7 @@ use cut::Cut;
 pub use work::{Checksum, Segments, Transport};
 
 const NEEDS_CHECKSUM: u8 = 1;
+/// TCP with ECN by RFC 3168; the kernel does not set it where Accurate ECN is in use.
 const ECN: u8 = 0x80;
 
 /// Work that is left to do for one frame. Offsets count from the frame's first byte.
@@ -64,7 +65,8 @@ impl Offload {
             5 => Some(Transport::Udp),
             _ => None,
         };
-        let segments = Segments { transport, size: usize::from(u16::from_ne_bytes(size)) };
+        let size = usize::from(u16::from_ne_bytes(size));
+        let segments = Segments { transport, size, reduces: kind & ECN != 0 };
         Self {
             checksum: (flags & NEEDS_CHECKSUM != 0).then_some(Checksum { start, at: start + offset }),
             segments: (kind & !ECN != 0).then_some(segments),

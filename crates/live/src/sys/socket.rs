@@ -119,24 +119,26 @@ pub fn set_unsent_low(fd: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
     set_option(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &int(bytes))
 }
 
-/// Bounds of the retransmission timeout, and the longest delay of an ACK.
+/// A timer of TCP that a socket may have of its own, since Linux 6.15.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Timers {
-    /// Least retransmission timeout.
-    pub min_rto: Duration,
-    /// Largest retransmission timeout.
-    pub max_rto: Duration,
-    /// Longest delay of an ACK.
-    pub delayed_ack: Duration,
+pub enum Timer {
+    /// Least retransmission timeout: Linux takes at most 200 ms (`TCP_RTO_MIN` of net/tcp.h).
+    MinRto,
+    /// Largest retransmission timeout: Linux takes 1 s to 120 s.
+    MaxRto,
+    /// Longest delay of an ACK: Linux takes at most 200 ms (`TCP_DELACK_MAX` of net/tcp.h).
+    DelayedAck,
 }
 
-/// Sets the timers; the first that this kernel refuses is an error.
-pub fn set_timers(fd: BorrowedFd<'_>, timers: Timers) -> io::Result<()> {
-    let us = |span: Duration| libc::c_int::try_from(span.as_micros()).unwrap_or(libc::c_int::MAX);
-    let max_ms = libc::c_int::try_from(timers.max_rto.as_millis()).unwrap_or(libc::c_int::MAX);
-    set_option(fd, libc::IPPROTO_TCP, TCP_RTO_MAX_MS, &max_ms)?;
-    set_option(fd, libc::IPPROTO_TCP, TCP_RTO_MIN_US, &us(timers.min_rto))?;
-    set_option(fd, libc::IPPROTO_TCP, TCP_DELACK_MAX_US, &us(timers.delayed_ack))
+/// Sets a timer; one that this kernel does not have, or a time that it does not take, is an error.
+pub fn set_timer(fd: BorrowedFd<'_>, timer: Timer, span: Duration) -> io::Result<()> {
+    let (name, count) = match timer {
+        Timer::MinRto => (TCP_RTO_MIN_US, span.as_micros()),
+        Timer::MaxRto => (TCP_RTO_MAX_MS, span.as_millis()),
+        Timer::DelayedAck => (TCP_DELACK_MAX_US, span.as_micros()),
+    };
+    let count = libc::c_int::try_from(count).unwrap_or(libc::c_int::MAX);
+    set_option(fd, libc::IPPROTO_TCP, name, &count)
 }
 
 /// The differentiated services code point of its packets.

@@ -20,6 +20,7 @@ use lastmile_kernel::{ALIAS, Configuration, MAJOR, Step, ingress, named, table_o
 
 use crate::error::Error;
 use crate::netns::Namespace;
+use read::words;
 pub use tools::Target;
 pub(crate) use tools::run;
 use tools::run_with;
@@ -104,12 +105,11 @@ fn is_port_of(sessions: &str, device: &str) -> bool {
 /// unless a step succeeded in the rehearsal and failed on this device: then nothing is set up.
 pub fn apply(configuration: &Configuration, target: &Target) -> Result<Lacking, Error> {
     check_frames(configuration, &target.device)?;
-    let own = format!("{MAJOR:x}:");
     match read::root(&target.device)? {
-        Some((_, handle)) if handle == own => rehearse(configuration, target)?,
-        Some((kind, handle)) if configuration.flood.is_some() => {
+        Some((kind, handle)) if handle != own_handle() && configuration.flood.is_some() => {
             return Err(Error::Taken { device: target.device.clone(), kind, handle });
         }
+        _ if is_set_up(target)? => rehearse(configuration, target)?,
         _ => {}
     }
     let Target { device, ifb } = target;
@@ -117,11 +117,12 @@ pub fn apply(configuration: &Configuration, target: &Target) -> Result<Lacking, 
         return Err(Error::IfbTaken { device: device.clone(), ifb: ifb.clone() });
     }
     remove(target)?;
+    let makes_ingress = !has_handle(device, ingress::HANDLE)?;
     let mut lacking = Lacking::default();
     match steps(&configuration.steps, target, &mut lacking) {
         Ok(()) => Ok(lacking),
         Err(error) => {
-            remove(target)?;
+            take_away(target, makes_ingress)?;
             Err(error)
         }
     }
@@ -173,30 +174,64 @@ fn steps(steps: &[Step], target: &Target, lacking: &mut Lacking) -> Result<(), E
 /// # Errors
 /// A tool that is missing, or a device.
 pub fn remove(target: &Target) -> Result<bool, Error> {
+    take_away(target, false)
+}
+
+/// Whether [`take_away`] has anything to take away: a downstream alone has no root.
+fn is_set_up(target: &Target) -> Result<bool, Error> {
+    let device = &target.device;
+    let has_table = |family| run(&words(&format!("nft list table {family} {}", table_of(device)))).is_ok();
+    Ok(has_handle(device, &own_handle())?
+        || has_own_ifb(target)
+        || read::has_own_filter(device)?
+        || FAMILIES.into_iter().any(has_table))
+}
+
+/// The families of the tables of nft that give packets their class.
+const FAMILIES: [&str; 2] = ["inet", "netdev"];
+
+/// Whether a discipline of the device has this handle.
+fn has_handle(device: &str, handle: &str) -> Result<bool, Error> {
+    Ok(read::handles(device)?.iter().any(|there| there == handle))
+}
+
+/// [`remove`], where an ingress discipline without filters is one of a set-up that did not come to its filter
+/// (`own_ingress`), or goes with the filter of a set-up, or is that of somebody else.
+fn take_away(target: &Target, own_ingress: bool) -> Result<bool, Error> {
     let mut found = false;
     let Target { device, ifb } = target;
-    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-    let handles = read::handles(device)?;
-    if handles.iter().any(|handle| *handle == format!("{MAJOR:x}:")) {
-        run(&words(&format!("tc qdisc del dev {device} root handle {MAJOR:x}:")))?;
+    if has_handle(device, &own_handle())? {
+        run(&words(&format!("tc qdisc del dev {device} root handle {}", own_handle())))?;
         found = true;
     }
-    if handles.iter().any(|handle| handle == "ffff:") {
+    if has_handle(device, ingress::HANDLE)? {
         // A preference that nobody uses cannot be taken away.
-        found |= run(&words(&format!("tc filter del dev {device} parent ffff: pref {}", ingress::PREFERENCE))).is_ok();
-        if read::has_idle_ingress(device)? {
+        let (parent, preference) = (ingress::PARENT, ingress::PREFERENCE);
+        let had_filter = run(&words(&format!("tc filter del dev {device} parent {parent} pref {preference}"))).is_ok();
+        found |= had_filter;
+        if (had_filter || own_ingress) && read::has_idle_ingress(device)? {
             run(&words(&format!("tc qdisc del dev {device} ingress")))?;
         }
     }
-    if read::link_alias(ifb).is_some_and(|alias| alias == own_alias(target)) {
+    if has_own_ifb(target) {
         run(&words(&format!("ip link del dev {ifb}")))?;
         found = true;
     }
-    for family in ["inet", "netdev"] {
+    for family in FAMILIES {
         // Without nft there is no table.
         found |= run(&words(&format!("nft delete table {family} {}", table_of(device)))).is_ok();
     }
     Ok(found)
+}
+
+/// The handle of the root of a set-up.
+fn own_handle() -> String {
+    format!("{MAJOR:x}:")
+}
+
+/// Whether the intermediate device is that of this device.
+fn has_own_ifb(target: &Target) -> bool {
+    read::link_alias(&target.ifb).is_some_and(|alias| alias == own_alias(target))
 }
 
 /// The alias of the intermediate device of a set-up.

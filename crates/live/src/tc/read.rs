@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use lastmile_kernel::{DEVICE, IFB, Object, table_of};
+use lastmile_kernel::{DEVICE, IFB, Object, ingress, table_of};
 use serde_json::Value;
 
 use super::tools::{Target, run};
@@ -26,8 +26,8 @@ pub(super) fn everything(target: &Target, has_ifb: bool) -> Result<BTreeMap<Obje
         let disciplines = json(&format!("tc -j -d qdisc show dev {name}"))?;
         let mut parents = Vec::new();
         for discipline in &disciplines {
-            let handle = text(&discipline["handle"]);
-            let parent = match (discipline["root"].as_bool(), text(&discipline["kind"]).as_str()) {
+            let kind = text(&discipline["kind"]);
+            let parent = match (discipline["root"].as_bool(), kind.as_str()) {
                 (Some(true), _) => "root".to_owned(),
                 (_, "ingress") => "ingress".to_owned(),
                 _ => text(&discipline["parent"]),
@@ -37,7 +37,8 @@ pub(super) fn everything(target: &Target, has_ifb: bool) -> Result<BTreeMap<Obje
                 values.insert(format!("stab.{key}"), text(value));
             }
             found.insert(Object::Qdisc { device, parent }, values);
-            parents.push(handle);
+            let of_received = matches!(kind.as_str(), "ingress" | "clsact");
+            parents.push(if of_received { ingress::PARENT.to_owned() } else { text(&discipline["handle"]) });
         }
         for (id, values) in classes(name)? {
             found.insert(Object::Class { device, id }, values);
@@ -70,7 +71,16 @@ pub(super) fn root(device: &str) -> Result<Option<(String, String)>, Error> {
 pub(super) fn has_idle_ingress(device: &str) -> Result<bool, Error> {
     let disciplines = json(&format!("tc -j qdisc show dev {device}"))?;
     let is_there = disciplines.iter().any(|discipline| discipline["kind"] == "ingress");
-    Ok(is_there && json(&format!("tc -j filter show dev {device} parent ffff:"))?.is_empty())
+    Ok(is_there && json(&format!("tc -j filter show dev {device} parent {}", ingress::PARENT))?.is_empty())
+}
+
+/// True for a filter of received packets with the preference of a set-up.
+pub(super) fn has_own_filter(device: &str) -> Result<bool, Error> {
+    if !handles(device)?.iter().any(|handle| handle == ingress::HANDLE) {
+        return Ok(false);
+    }
+    let (parent, preference) = (ingress::PARENT, ingress::PREFERENCE);
+    Ok(!json(&format!("tc -j filter show dev {device} parent {parent} pref {preference}"))?.is_empty())
 }
 
 /// The kind of frames of a device, in the words of ip(8). By ip and not by /sys, which may be that
@@ -189,7 +199,8 @@ fn text(value: &Value) -> String {
     }
 }
 
-fn words(text: &str) -> Vec<String> {
+/// The words of a command.
+pub(super) fn words(text: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()
 }
 

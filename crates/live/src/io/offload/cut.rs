@@ -1,9 +1,10 @@
 //! Payload in one piece, cut into the segments that a device would have sent.
 //!
 //! Each segment gets what the kernel would give it: sequence numbers that go on, PSH and FIN on the
-//! last alone, CWR on the first alone (RFC 3168, section 6.1.2), and at every level of a tunnel
-//! IPv4 identifications that count up, lengths and checksums of its own. An identification of zero
-//! in a packet that must not be fragmented says nothing (RFC 6864, section 4.1) and stays.
+//! last alone, CWR on the first alone where ECN is that of RFC 3168 (section 6.1.2) and on all where
+//! it counts marks (RFC 9768, section 3.2.2), and at every level of a tunnel IPv4 identifications
+//! that count up, lengths and checksums of its own. An identification of zero in a packet that must
+//! not be fragmented says nothing (RFC 6864, section 4.1) and stays.
 
 use lastmile_packet::checksum::Sum;
 use lastmile_packet::ethernet::{Located, Prefix, locate};
@@ -32,6 +33,8 @@ pub(super) struct Cut<'a> {
     levels: Levels,
     transport: Transport,
     size: usize,
+    /// CWR is on the first segment alone.
+    reduces: bool,
     /// The kernel has joined segments that were alike, flags included (`SKB_GSO_FRAGLIST`).
     alike: bool,
 }
@@ -42,7 +45,8 @@ impl<'a> Cut<'a> {
     /// A host that leaves cutting to a device leaves the checksum to it too, and says where that
     /// is: there is the header whose payload is cut. Where the kernel has joined sound packets as
     /// they were, no checksum is open; then it is the first header of that protocol.
-    pub(super) fn new(frame: &'a [u8], Segments { transport, size }: Segments, open: Option<Checksum>) -> Option<Self> {
+    pub(super) fn new(frame: &'a [u8], segments: Segments, open: Option<Checksum>) -> Option<Self> {
+        let Segments { transport, size, reduces } = segments;
         let Located { prefix, end: Ok(limit) } = locate(frame) else { return None };
         let transport = transport?;
         let protocol = match transport {
@@ -74,6 +78,7 @@ impl<'a> Cut<'a> {
             levels,
             transport,
             size,
+            reduces,
             alike,
         })
     }
@@ -108,7 +113,7 @@ impl<'a> Cut<'a> {
         if !last && !self.alike {
             tcp[13] &= !(FIN | PSH);
         }
-        if from > 0 && !self.alike {
+        if from > 0 && self.reduces && !self.alike {
             tcp[13] &= !CWR;
         }
     }

@@ -84,7 +84,7 @@ fn the_header_in_front_says_what_is_left_to_do() {
     for (kind, transport) in
         [(1, Some(Transport::Tcp)), (4 | ECN, Some(Transport::Tcp)), (5, Some(Transport::Udp)), (3, None)]
     {
-        let segments = Some(Segments { transport, size: 1448 });
+        let segments = Some(Segments { transport, size: 1448, reduces: kind & 0x80 != 0 });
         assert_eq!(header(1, kind, [66, 1448, 34, 16]), Offload { checksum, segments });
     }
     let moved = header(1, 0, [0, 0, 34, 16]).moved(4);
@@ -157,7 +157,7 @@ fn a_checksum_that_is_not_in_the_frame_is_refused() {
 fn tcp_segments_go_on_where_the_last_ended() {
     let payload: Vec<u8> = (0..2500_u32).map(|byte| byte as u8).collect();
     let (frame, offload) = piece(false, true, &ethernet([8, 0]), &payload, 0x99);
-    let segments = Some(Segments { transport: Some(Transport::Tcp), size: 1000 });
+    let segments = Some(Segments { transport: Some(Transport::Tcp), size: 1000, reduces: true });
     let (out, done) = complete(Offload { segments, ..offload }, &frame);
     assert_eq!(done, Offloads { cut: 1, segments: 3, ..Offloads::default() });
     let expected = [
@@ -179,10 +179,29 @@ fn tcp_segments_go_on_where_the_last_ended() {
     assert_eq!(joined, payload);
 }
 
+/// AE and CWR are set: 6 of the counter of RFC 9768, which would be 4 without CWR. The kernel sets the bit 0x80 with
+/// ECN by RFC 3168 alone.
+#[test]
+fn each_segment_keeps_the_counter_of_accurate_ecn() {
+    for (kind, cwr) in [(0x01, [true, true, true]), (0x81, [true, false, false])] {
+        let (mut frame, offload) = piece(false, true, &ethernet([8, 0]), &[7; 2500], 0x90);
+        frame[14 + 20 + 12] |= 1;
+        let mut header = [1, kind, 0, 0, 0, 0, 0, 0, 0, 0];
+        let Checksum { start, at } = offload.checksum.unwrap();
+        for (to, word) in header[4..].chunks_exact_mut(2).zip([1000, start, at - start]) {
+            to.copy_from_slice(&(word as u16).to_ne_bytes());
+        }
+        let (out, _) = complete(Offload::read(&header), &frame);
+        let bits = |frame: &Vec<u8>| (frame[14 + 20 + 12] & 1 != 0, frame[14 + 20 + 13] & 0x80 != 0);
+        assert_eq!(out.iter().map(bits).collect::<Vec<_>>(), cwr.map(|cwr| (true, cwr)), "{kind:#x}");
+        assert!(out.iter().all(|frame| checksums_hold(&packet_of(frame)) == Ok(true)));
+    }
+}
+
 #[test]
 fn udp_becomes_datagrams_with_lengths_of_their_own() {
     let (frame, offload) = piece(true, false, &ethernet([0x86, 0xDD]), &[9; 700], 0);
-    let segments = Some(Segments { transport: Some(Transport::Udp), size: 300 });
+    let segments = Some(Segments { transport: Some(Transport::Udp), size: 300, reduces: false });
     let (out, _) = complete(Offload { segments, ..offload }, &frame);
     let lengths: Vec<_> = out.iter().map(|frame| u16::from_be_bytes([frame[58], frame[59]])).collect();
     assert_eq!(lengths, [308, 308, 108]);
@@ -192,7 +211,7 @@ fn udp_becomes_datagrams_with_lengths_of_their_own() {
 #[test]
 fn what_cannot_be_cut_is_refused() {
     let (frame, offload) = piece(false, true, &ethernet([8, 0]), &[1; 3000], 0x10);
-    let of = |transport, size| Offload { segments: Some(Segments { transport, size }), ..offload };
+    let of = |transport, size| Offload { segments: Some(Segments { transport, size, reduces: false }), ..offload };
     let refused = (vec![], Offloads { refused: 1, ..Offloads::default() });
     assert_eq!(complete(of(None, 1000), &frame), refused, "the fragments of a datagram, a tunnel");
     assert_eq!(complete(of(Some(Transport::Tcp), 0), &frame), refused);
@@ -234,7 +253,8 @@ proptest! {
         }
         let (frame, offload) = piece(ipv6, tcp, &link, &payload, 0x18);
         let transport = Some(if tcp { Transport::Tcp } else { Transport::Udp });
-        let (out, done) = complete(Offload { segments: Some(Segments { transport, size }), ..offload }, &frame);
+        let segments = Some(Segments { transport, size, reduces: false });
+        let (out, done) = complete(Offload { segments, ..offload }, &frame);
         prop_assert_eq!(done.segments as usize, payload.len().div_ceil(size));
         let mut joined = Vec::new();
         for bytes in out {

@@ -16,6 +16,9 @@ pub struct Segments {
     pub transport: Option<Transport>,
     /// Payload of each segment but the last.
     pub size: usize,
+    /// CWR is on the first segment alone (RFC 3168, section 6.1.2). With Accurate ECN it is a bit of the counter, on
+    /// each of them (RFC 9768, section 3.2.2).
+    pub reduces: bool,
 }
 
 /// Transport protocols whose payload is cut.

@@ -140,7 +140,7 @@ proptest! {
         let tunnel = TUNNELS[which];
         let (inner, offload) = piece(ipv6, tcp, &[], &payload, 0x99);
         let transport = Some(if tcp { Transport::Tcp } else { Transport::Udp });
-        let offload = Offload { segments: Some(Segments { transport, size }), ..offload };
+        let offload = Offload { segments: Some(Segments { transport, size, reduces: true }), ..offload };
         let (frame, outside) = piece_in(tunnel, outer_ipv6, &(inner.clone(), offload));
         let (out, done) = complete(outside, &frame);
         // This piece without a tunnel, each segment of which goes into the tunnel.
@@ -195,7 +195,7 @@ fn joined_segments_come_apart_as_they_were() {
     for ipv6 in [false, true] {
         let payload: Vec<u8> = (0..2500_u32).map(|byte| byte as u8).collect();
         let (frame, offload) = piece(ipv6, true, &ethernet(if ipv6 { [0x86, 0xDD] } else { [8, 0] }), &payload, 0x18);
-        let segments = Some(Segments { transport: Some(Transport::Tcp), size: 1000 });
+        let segments = Some(Segments { transport: Some(Transport::Tcp), size: 1000, reduces: true });
         let (out, done) = complete(Offload { checksum: None, segments }, &frame);
         assert_eq!((out.len(), done.segments, done.refused), (3, 3, 0));
         let (cut, _) = complete(Offload { segments, ..offload }, &frame);
@@ -213,7 +213,7 @@ fn joined_segments_come_apart_as_they_were() {
 fn what_cannot_be_followed_is_refused() {
     let payload = [7; 3000];
     let (inner, offload) = piece(false, true, &[], &payload, 0x10);
-    let segments = Some(Segments { transport: Some(Transport::Tcp), size: 1000 });
+    let segments = Some(Segments { transport: Some(Transport::Tcp), size: 1000, reduces: true });
     let offload = Offload { segments, ..offload };
     let (frame, outside) = piece_in(Tunnel::GreTap, false, &(inner.clone(), offload));
     assert_eq!(complete(outside, &frame).1.segments, 3);
