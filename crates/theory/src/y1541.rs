@@ -105,12 +105,8 @@ mod tests {
     /// not.
     #[test]
     fn table_3_bounds_the_99_999th_percentile() {
-        let path = Measured {
-            delay_s: Some(0.01),
-            variation_s: Some(0.0),
-            tail_variation_s: Some(0.19),
-            loss: Some(0.0),
-        };
+        let path =
+            Measured { delay_s: Some(0.01), variation_s: Some(0.0), tail_variation_s: Some(0.19), loss: Some(0.0) };
         assert_eq!(met(&path).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
     }
 

@@ -44,9 +44,7 @@ pub(super) fn named(arguments: &Arguments) -> Result<Vec<Input>> {
         return Err(Failure::new(format_args!("--policy: {} has results, which have their policy", path.display()))
             .hint("--together draws several folders as curves in common panels"));
     }
-    if changed
-        && let Some(Input::Results(path)) = inputs.iter().find(|input| matches!(input, Input::Results(_)))
-    {
+    if changed && let Some(Input::Results(path)) = inputs.iter().find(|input| matches!(input, Input::Results(_))) {
         return Err(Failure::new(format_args!("--set, --seed, --duration: {} has results of a run", path.display()))
             .hint("these options are for scenario files"));
     }
