@@ -71,6 +71,7 @@ impl Quiet {
             stats: DataStats::default(),
             urgent: None,
             packet: 0,
+            socket_buffer_end: 1,
             rate: None,
             pacer: None,
         });

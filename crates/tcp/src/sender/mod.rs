@@ -83,6 +83,8 @@ struct DataState {
     urgent: Option<Urgent>,
     /// Octets of the packet that is being built, as Linux builds them (`CongestionConfig::tso_deferral`).
     packet: u32,
+    /// One past the last octet of the socket buffer from which the newest octets were sent, as Linux divides them.
+    socket_buffer_end: u64,
     /// The samples of a variant that measures delivery rates.
     rate: Option<Box<DeliveryRate>>,
     /// `None`: segments depart as the windows admit them.

@@ -98,6 +98,7 @@ impl Sender {
         if config.congestion.tso_deferral {
             let joins = !plan.again && now == self.data.flight.last_sent();
             self.data.packet = len + if joins { self.data.packet } else { 0 };
+            self.note_written(plan.end);
         }
         if self.data.pacer.is_some() {
             self.note_paced(now, plan, len);
@@ -126,6 +127,25 @@ impl Sender {
                 self.set_rto(now, config);
             }
         }
+    }
+
+    /// Linux divides what an application writes into socket buffers when it is written. The octets up to `end` are
+    /// sent: if they are all, a new buffer begins with the next write.
+    fn note_written(&mut self, end: u64) {
+        if end >= self.buffer.end() {
+            self.data.socket_buffer_end = end;
+        }
+        while self.data.socket_buffer_end < end {
+            self.data.socket_buffer_end += self.socket_buffer();
+        }
+    }
+
+    /// The size of a full socket buffer (`tcp_xmit_size_goal`): whole segments of 64 KiB without the space for headers,
+    /// and of half of the peer's largest window.
+    fn socket_buffer(&self) -> u64 {
+        const MOST: u64 = 65_535 - 320;
+        let mss = u64::from(self.mss);
+        (MOST.min(u64::from(self.peer.largest() / 2)) / mss).max(1) * mss
     }
 
     #[cold]
@@ -188,7 +208,9 @@ impl Sender {
     /// any offload settings: it builds packets of that size, and a device without segmentation receives their
     /// segments back to back. It waits at most 1 ms after the last packet, or after the time at which pacing admits
     /// the next one (`tcp_wstamp_ns`), for at most a third of the window, only if the application has offered
-    /// more, and only if the next acknowledgement is expected within 1 ms
+    /// more than the window admits, only if the window does not admit the rest of a socket buffer that was full
+    /// (`tcp_tso_should_defer`: "Middle in queue"; the packet is then filled from the next buffer as far as the window
+    /// admits, `tcp_grow_skb`), and only if the next acknowledgement is expected within 1 ms
     /// (half of a round trip, if that is less). The acknowledgement is expected a smoothed round trip after the
     /// transmission of the oldest segment in flight (Linux 6.18, and stable kernels from October 2025 on; earlier
     /// kernels waited if that segment was older than half of the round trip).
@@ -197,9 +219,11 @@ impl Sender {
         let last_sent = self.data.flight.last_sent();
         let apart = self.data.pacer.as_deref().map_or_else(|| now.since(last_sent), |pacer| pacer.admitted_for(now));
         let usable = cwnd - flight;
+        let max = self.data.flight.max();
         let building = now == last_sent && self.data.packet > 0;
-        let all_fits = self.buffer.end() - self.data.flight.nxt() <= usable;
-        if building || apart > RECENT || usable >= cwnd / 3 || all_fits || self.is_burst(usable) {
+        let rest = self.data.socket_buffer_end.saturating_sub(max);
+        let rest_fits = (1..=usable).contains(&rest) || self.buffer.end() - max <= usable;
+        if building || apart > RECENT || usable >= cwnd / 3 || rest_fits || self.is_burst(usable) {
             return false;
         }
         let srtt = self.rtt.srtt().unwrap_or_default();
