@@ -40,7 +40,7 @@ fn uploads_hold_back_the_downloads_of_their_own_lines() {
     assert!((jain(&run, "up") - 0.25).abs() < 0.01, "{}", jain(&run, "up"));
 }
 
-/// "With up rates as high as down the lines share evenly." One seed in six is below 0.95.
+/// "With up rates as high as down the lines share evenly." One seed in three is below 0.95.
 #[test]
 fn with_up_rates_as_high_as_down_the_lines_share_evenly() {
     let scratch = Scratch::new();
@@ -48,8 +48,8 @@ fn with_up_rates_as_high_as_down_the_lines_share_evenly() {
         let even = "--set access.up.rate=\"1544 kbit/s\" --duration 600s";
         jain(&json(&scratch, &format!("lastmile run {DSLAM} {even} --seed {seed} --json")), "down")
     };
-    let seeds: Vec<f64> = (1..=6).map(of_seed).collect();
-    assert!(seeds.iter().sum::<f64>() / 6.0 > 0.95, "{seeds:?}");
+    let seeds: Vec<f64> = (1..=12).map(of_seed).collect();
+    assert!(seeds.iter().sum::<f64>() / 12.0 > 0.95, "{seeds:?}");
 }
 
 /// The bound of a swarm is the rate of its line, that of a capture its own rate; web users have

@@ -135,21 +135,30 @@ impl Levels {
             return None;
         }
         let first = Level::read(frame, ip, end)?;
-        let mut found = Self { levels: [first; MOST], count: 1, end };
-        while !is_last(found.last()) {
-            let outer = *found.last();
-            let from = outer.tunnel(frame)?;
-            let to = if outer.is_bare() { from } else { from + LONGEST_TUNNEL_HEADER };
-            let inner = (from..=to.min(end)).find(|&at| begins_packet(frame, at, end))?;
+        Self { levels: [first; MOST], count: 1, end }.continued(frame, &mut is_last)
+    }
+
+    /// These levels, and those within the last of them. Bytes of a tunnel's header may look like an IP header of the right
+    /// length, so each place that does is tried.
+    fn continued(self, frame: &[u8], is_last: &mut impl FnMut(&Level) -> bool) -> Option<Self> {
+        if is_last(self.last()) {
+            return Some(self);
+        }
+        let outer = self.last();
+        let from = outer.tunnel(frame)?;
+        let to = if outer.is_bare() { from } else { from + LONGEST_TUNNEL_HEADER };
+        let mut inner = (from..=to.min(self.end)).filter(|&at| begins_packet(frame, at, self.end));
+        inner.find_map(|inner| {
             // PPPoE in a tunnel has a length that nobody here mends.
             let in_pppoe = inner >= from + 8 && frame[inner - 8..inner - 6] == [0x11, 0x00];
-            if in_pppoe || found.count == MOST {
+            if in_pppoe || self.count == MOST {
                 return None;
             }
-            found.levels[found.count] = Level::read(frame, inner, end)?;
-            found.count += 1;
-        }
-        Some(found)
+            let mut longer = self.clone();
+            longer.levels[self.count] = Level::read(frame, inner, self.end)?;
+            longer.count += 1;
+            longer.continued(frame, is_last)
+        })
     }
 
     pub(super) fn all(&self) -> &[Level] {

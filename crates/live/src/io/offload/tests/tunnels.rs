@@ -189,6 +189,18 @@ proptest! {
     }
 }
 
+/// The network number 9 of Geneve, behind the type 0x6558, reads as the length of an IPv6 packet: that of a frame of one
+/// size.
+#[test]
+fn a_header_of_a_tunnel_that_looks_like_a_packet_is_passed_over() {
+    for len in 2250..2350 {
+        let (inner, offload) = piece(false, false, &[], &vec![7; len], 0);
+        let segments = Some(Segments { transport: Some(Transport::Udp), size: 1000, reduces: true });
+        let (frame, outside) = piece_in(Tunnel::Geneve, true, &(inner, Offload { segments, ..offload }));
+        assert_eq!(complete(outside, &frame).0.len(), 3, "{len} bytes");
+    }
+}
+
 /// Segments that the kernel has joined as they were: no checksum is open, and flags are those of each.
 #[test]
 fn joined_segments_come_apart_as_they_were() {
