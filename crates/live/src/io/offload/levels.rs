@@ -138,8 +138,8 @@ impl Levels {
         Self { levels: [first; MOST], count: 1, end }.continued(frame, &mut is_last)
     }
 
-    /// These levels, and those within the last of them. Bytes of a tunnel's header may look like an IP header of the right
-    /// length, so each place that does is tried.
+    /// These levels, and those within the last of them. Bytes of a tunnel's header may look like an IP header of the
+    /// right length, so each place that does is tried.
     fn continued(self, frame: &[u8], is_last: &mut impl FnMut(&Level) -> bool) -> Option<Self> {
         if is_last(self.last()) {
             return Some(self);

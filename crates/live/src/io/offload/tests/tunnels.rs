@@ -189,8 +189,8 @@ proptest! {
     }
 }
 
-/// The network number 9 of Geneve, behind the type 0x6558, reads as the length of an IPv6 packet: that of a frame of one
-/// size.
+/// The network number 9 of Geneve, behind the type 0x6558, reads as the length of an IPv6 packet: that of a frame of
+/// one size.
 #[test]
 fn a_header_of_a_tunnel_that_looks_like_a_packet_is_passed_over() {
     for len in 2250..2350 {
