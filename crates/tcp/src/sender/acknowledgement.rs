@@ -200,15 +200,14 @@ impl Sender {
         // RFC 3168, section 6.1.2: the window does not grow by an acknowledgement with an ECN echo.
         let stays = marks.packets > 0 && !self.data.congestion.grows_with_marks();
         let grows = (used || after_timeout) && !stays && !self.data.congestion.is_model();
-        if grows || self.data.congestion.yields_unused() {
-            let least_rtt = self.rtt.least().unwrap_or_default();
-            let srtt = self.rtt.srtt();
-            let marked = marks.octets;
-            let acked = Acked { now, bytes: acked, mss, after_timeout, least_rtt, srtt, rtt, marked };
-            match grows {
-                true => self.data.congestion.grow(&acked, config),
-                false => self.data.congestion.yield_unused(&acked),
-            }
+        let least_rtt = self.rtt.least().unwrap_or_default();
+        let srtt = self.rtt.srtt();
+        let marked = marks.octets;
+        let acked = Acked { now, bytes: acked, mss, after_timeout, least_rtt, srtt, rtt, marked };
+        if grows {
+            self.data.congestion.grow(&acked, config);
+        } else {
+            self.data.congestion.yield_unused(&acked);
         }
         if let Some(age) = newest
             && config.congestion.slow_start == SlowStart::HyStartPlusPlus

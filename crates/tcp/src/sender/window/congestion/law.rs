@@ -107,11 +107,6 @@ impl Law {
         }
     }
 
-    /// The window may shrink at an acknowledgement that finds it unused.
-    pub(super) fn yields_unused(&self) -> bool {
-        matches!(self, Self::Ledbat(_))
-    }
-
     /// The slow start threshold that a supplied control chooses after a loss.
     pub(super) fn threshold(&self, loss: &ControlLoss) -> Option<u32> {
         match self {

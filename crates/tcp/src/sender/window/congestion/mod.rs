@@ -192,13 +192,8 @@ impl Congestion {
         self.step(every, counted, mss);
     }
 
-    /// The window may shrink at an acknowledgement that finds it unused, or with an echo of a mark.
+    /// An acknowledgement finds the window unused, or echoes a mark: the window may shrink, and does not grow.
     #[inline]
-    pub(crate) fn yields_unused(&self) -> bool {
-        self.law.as_deref().is_some_and(Law::yields_unused)
-    }
-
-    /// Such an acknowledgement: the window does not grow.
     pub(crate) fn yield_unused(&mut self, acked: &Acked) {
         let (cwnd, ssthresh) = (self.cwnd, self.ssthresh);
         if let Some(windows) = self.law.as_deref_mut().and_then(|law| law.unused_window(cwnd, ssthresh, acked)) {
