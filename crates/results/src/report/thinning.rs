@@ -27,7 +27,7 @@ pub(super) fn path(points: &[(f64, f64)], plot: Area, width: usize) -> PreEscape
 }
 
 /// The least and the largest of `points`, in their order.
-fn extremes(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+pub(super) fn extremes(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     chosen(points, extreme_indices(points).into_iter().flatten().collect())
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::exact::{Exact, multiple};
+use crate::report::thinning::extremes;
 
 /// Steps of a column from zero to its largest value: five digits.
 const STEPS: f64 = 100_000.0;
@@ -81,17 +82,7 @@ pub(super) fn thinned(samples: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
         return samples.to_vec();
     }
     let parts = (most / 2).max(1);
-    let mut kept = Vec::with_capacity(2 * parts);
-    for part in samples.chunks(samples.len().div_ceil(parts)) {
-        let by_value = |a: &usize, b: &usize| part[*a].1.total_cmp(&part[*b].1);
-        let least = (0..part.len()).min_by(by_value).unwrap_or(0);
-        let largest = (0..part.len()).max_by(by_value).unwrap_or(0);
-        kept.push(part[least.min(largest)]);
-        if least != largest {
-            kept.push(part[least.max(largest)]);
-        }
-    }
-    kept
+    samples.chunks(samples.len().div_ceil(parts)).flat_map(extremes).collect()
 }
 
 /// At most `most` samples: the mean of each part of equal length, at its end, since a sample describes the time before
