@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use lastmile_measure::conditions::Conditions;
-use lastmile_measure::foreign::responsiveness::Trust;
+use lastmile_measure::foreign::responsiveness::{Trust, Unsent};
 use lastmile_measure::load::{Load, Stop};
 use lastmile_measure::own::Client;
 use lastmile_measure::own::wire::PORT;
@@ -150,6 +150,11 @@ struct LoadOptions {
     /// as "5 Mbit/s", in place of TCP; loss, jitter and reordering are reported
     #[arg(long, value_name = "RATE", conflicts_with_all = ["serve", "congestion"], value_parser = options::rate)]
     udp: Option<NonZeroU64>,
+
+    /// Let uploads to a responsiveness server fill the buffers of their sockets, as those of most
+    /// programs do, in place of at most 5 ms of unsent data
+    #[arg(long, conflicts_with = "serve")]
+    fill_buffers: bool,
 }
 
 /// The certificates of a responsiveness server.
@@ -246,6 +251,7 @@ impl Measured {
             duration: self.duration,
             interval: self.interval,
             trust: self.trust.trust(),
+            unsent: if self.load.fill_buffers { Unsent::SocketBuffer } else { Unsent::default() },
             irtt_key: self.irtt_key.read()?,
             udp_bps: self.load.udp,
         })
@@ -355,7 +361,7 @@ mod tests {
             "udp" | "limit_rate" => "5 Mbit/s",
             "listen" => "192.0.2.1",
             "metrics" => "127.0.0.1:9101",
-            "plain" | "insecure" | "detect" | "detect_idle" => return None,
+            "plain" | "insecure" | "fill_buffers" | "detect" | "detect_idle" => return None,
             _ => "x",
         })
     }

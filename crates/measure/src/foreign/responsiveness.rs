@@ -43,6 +43,18 @@ pub struct Settings {
     pub port: u16,
     /// The certificates that the server may have.
     pub trust: Trust,
+    /// Bytes that uploads keep unsent.
+    pub unsent: Unsent,
+}
+
+/// Bytes that an upload keeps unsent, behind which its own probes wait.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Unsent {
+    /// 5 ms of a connection's rate, as the draft asks (section 6.1.1).
+    #[default]
+    FiveMilliseconds,
+    /// As many as the kernel's socket buffer takes, in frames and records of 16 kB: uploads of most programs.
+    SocketBuffer,
 }
 
 /// A server whose configuration is known.
@@ -57,7 +69,7 @@ impl Responsiveness {
     /// # Errors
     /// No server, no trust in it, no HTTP/2, or a configuration without the URLs.
     pub fn open(settings: &Settings) -> Result<Self, Error> {
-        let Settings { host, port, trust } = settings;
+        let Settings { host, port, trust, unsent } = settings;
         let authority = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
         let peer = format!("responsiveness {authority}");
         let uri: Uri = format!("https://{authority}{PATH}")
@@ -77,7 +89,7 @@ impl Responsiveness {
         // All URLs are of one host: own probes use the connections of the load.
         let target = config.endpoint.as_deref().or(config.large.host()).unwrap_or(host).trim_matches(['[', ']']);
         route.address = address(target, config.large.port_u16().unwrap_or(PORT))?;
-        Ok(Self { shared: Arc::new(Shared::new(host.clone(), route, config)) })
+        Ok(Self { shared: Arc::new(Shared::new(host.clone(), route, config, *unsent)) })
     }
 
     /// The load.

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use chrono::NaiveDateTime;
 use lastmile_live::netns::Namespace;
-use lastmile_measure::foreign::responsiveness::{Responsiveness, Settings, Trust};
+use lastmile_measure::foreign::responsiveness::{Responsiveness, Settings, Trust, Unsent};
 use lastmile_measure::load::{Direction, Load, Stop, Transferred};
 use lastmile_measure::probe::{Kind, Sample};
-use lastmile_measure::report::ByDraft;
+use lastmile_measure::report::{ByDraft, Phase};
 use lastmile_measure::session::{self, Plan};
 use lastmile_measure::statistics::trimmed_mean;
 
@@ -53,7 +53,7 @@ fn serve(host: &Namespace, program: &PathBuf) -> Running {
 }
 
 fn settings(trust: Trust) -> Settings {
-    Settings { host: SERVER.to_owned(), port: PORT, trust }
+    Settings { host: SERVER.to_owned(), port: PORT, trust, unsent: Unsent::FiveMilliseconds }
 }
 
 /// A load of this length with all its probes, in a host.
@@ -89,10 +89,15 @@ fn measure(host: &Namespace, direction: Direction, length: Duration) -> Result<S
     .unwrap()
 }
 
-/// A token bucket of the kernel at each port of the middle: 20 Mbit/s down, 5 Mbit/s up, with queues of this length.
-fn shape(hosts: &Hosts, queue_bytes: u32) {
-    for (device, rate) in [("west", "20mbit"), ("east", "5mbit")] {
-        tc(hosts, &format!("qdisc add dev {device} root tbf rate {rate} burst 3k limit {queue_bytes}"));
+/// A token bucket of the kernel at each port of the middle: rates down and up in Mbit/s, with queues of these bytes.
+struct Line {
+    down: (u32, u32),
+    up: (u32, u32),
+}
+
+fn shape(hosts: &Hosts, line: &Line) {
+    for (device, (rate, queue_bytes)) in [("west", line.down), ("east", line.up)] {
+        tc(hosts, &format!("qdisc add dev {device} root tbf rate {rate}mbit burst 3k limit {queue_bytes}"));
     }
     // The shaper counts packets of the wire.
     for host in [&hosts.left, &hosts.right] {
@@ -118,7 +123,7 @@ fn load_and_probes_work_with_the_go_server() {
         let _server = serve(&hosts.right, &program);
         let untrusted = hosts.left.run(|| Responsiveness::open(&settings(Trust::Web)).unwrap_err()).unwrap();
         assert!(untrusted.to_string().contains("certificate"), "{untrusted}");
-        shape(&hosts, 64_000);
+        shape(&hosts, &Line { down: (20, 64_000), up: (5, 64_000) });
         for (direction, down, up) in
             [(Direction::Download, 20e6, 0.0), (Direction::Upload, 0.0, 5e6), (Direction::Both, 20e6, 5e6)]
         {
@@ -251,18 +256,17 @@ fn reference(host: &Namespace, program: &Path) -> [Probed; 2] {
 }
 
 /// Our directions, each a phase of 20 s, as long as the Go client's at most; and our results.
-fn ours(host: &Namespace) -> [(Probed, ByDraft); 2] {
+fn ours(host: &Namespace, unsent: Unsent, directions: &[Direction]) -> Vec<(Probed, ByDraft)> {
     let measured = host.run(|| {
-        let client = Responsiveness::open(&settings(Trust::Anyone)).unwrap();
+        let client = Responsiveness::open(&Settings { unsent, ..settings(Trust::Anyone) }).unwrap();
         let (mut load, mut probers) = (client.load(), client.probers());
-        let phases = vec![Some(Direction::Download), Some(Direction::Upload)];
+        let phases = directions.iter().copied().map(Some).collect();
         let duration = Duration::from_secs(20);
         let plan = Plan { host: SERVER.to_owned(), phases, duration, ramp: Plan::usual_ramp(duration), enough: None };
         session::run(&plan, Some(&mut load), &mut probers, &Stop::default(), &mut |_| {})
     });
     let measured = measured.unwrap();
-    [0, 1].map(|index| {
-        let phase = &measured.phases[index];
+    let probed = |phase: &Phase| {
         let of = |kind: Kind| {
             let series = phase.probes.iter().find(|series| series.subject.kind == kind).unwrap();
             let ended = |sample: &Sample| sample.rtt_s.map(|rtt_s| (sample.sent_s + rtt_s - phase.start_s, rtt_s));
@@ -270,56 +274,114 @@ fn ours(host: &Namespace) -> [(Probed, ByDraft); 2] {
         };
         let foreign = [Kind::TcpConnect, Kind::TlsHandshake, Kind::HttpForeign].map(of).into();
         (Probed { foreign, own: of(Kind::HttpSelf) }, phase.responsiveness.unwrap().draft.unwrap())
-    })
+    };
+    measured.phases.iter().map(probed).collect()
+}
+
+/// One direction of one client, and a client of ours next to the Go client.
+struct Compared {
+    what: &'static str,
+    pairs: Vec<[Rpm; 2]>,
+}
+
+impl Compared {
+    fn new(what: &'static str) -> Self {
+        Self { what, pairs: Vec::new() }
+    }
+
+    fn add(&mut self, (ours, result): &(Probed, ByDraft), theirs: &Probed) -> String {
+        // Where the goodput is not stable in 20 s, the Go client takes 15 s more, with as many connections.
+        let span_s = intervals_before(theirs.end_s().min(ours.end_s()));
+        let (ours, theirs) = (ours.rpm(&span_s), theirs.rpm(&intervals_before(theirs.end_s())));
+        self.pairs.push([ours, theirs]);
+        format!("{}, {span_s:.1?} s: ours {ours:.0?}, the Go client's {theirs:.0?}; {result:.0?}", self.what)
+    }
+
+    /// A row for a kind of probe: medians with extremes, and the median difference with the second least and second
+    /// largest.
+    fn row(&self, kind: &str, part: fn(Rpm) -> f64) -> String {
+        let of = |index: usize| self.pairs.iter().map(|pair| part(pair[index])).collect::<Vec<_>>();
+        let shown = |values: Vec<f64>| {
+            let (low, high) = values.iter().fold((f64::MAX, 0.0_f64), |(low, high), rpm| (rpm.min(low), rpm.max(high)));
+            format!("{:.0} ({low:.0} to {high:.0})", median(values))
+        };
+        let mut differences: Vec<f64> =
+            self.pairs.iter().map(|pair| (part(pair[0]) / part(pair[1]) - 1.0) * 100.0).collect();
+        differences.sort_by(f64::total_cmp);
+        let [second, last] = [1, differences.len() - 2].map(|index| differences[index]);
+        let middle = median(differences);
+        let [ours, theirs] = [of(0), of(1)].map(shown);
+        format!("| {}, {kind} | {ours} | {theirs} | {middle:+.1} % | {second:+.1} to {last:+.1} % |", self.what)
+    }
+
+    /// The medians of both clients agree within 5 %.
+    fn agrees(&self, part: fn(Rpm) -> f64) {
+        let [ours, theirs] = [0, 1].map(|index| median(self.pairs.iter().map(|pair| part(pair[index])).collect()));
+        assert!((ours / theirs - 1.0).abs() < 0.05, "{}: ours {ours}, the Go client's {theirs}", self.what);
+    }
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+    let half = values.len() / 2;
+    if values.len().is_multiple_of(2) { f64::midpoint(values[half - 1], values[half]) } else { values[half] }
 }
 
-/// Medians of both parts.
-fn middle(all: &[Rpm]) -> Rpm {
-    let of = |part: fn(&Rpm) -> f64| median(all.iter().map(part).collect());
-    Rpm { foreign: of(|rpm| rpm.foreign), loaded: of(|rpm| rpm.loaded) }
+/// Rounds in which the clients take turns; `LASTMILE_LONG` asks for ten.
+fn rounds() -> usize {
+    if std::env::var_os("LASTMILE_LONG").is_some() { 10 } else { 5 }
 }
 
-/// `LASTMILE_NETWORKQUALITY` is the Go client. The medians of both clients' alternate measurements agree within 5 %
-/// over seconds with as many connections: each second adds one, and own probes take longer with each. In an upload
-/// that holds for foreign probes. The Go client leaves unsent bytes to the kernel, and its own probes wait behind them.
+/// Both clients on a line, in turns. They agree within 5 % over seconds with as many connections: each second adds
+/// one, and own probes take longer with each. An upload of the Go client fills the socket's buffer, behind which its
+/// own probes wait, so ours does too; as the draft asks, with few unsent bytes, own probes take less time.
+fn compare_on(line: &Line, server: &PathBuf, client: &Path, say: &mut dyn FnMut(String)) {
+    let hosts = Hosts::new(true);
+    cubic(&hosts);
+    let _server = serve(&hosts.right, server);
+    shape(&hosts, line);
+    let [mut download, mut filled, mut draft] =
+        ["download", "upload that fills the socket", "upload with 5 ms unsent"].map(Compared::new);
+    for _ in 0..rounds() {
+        let ours_by_draft = ours(&hosts.left, Unsent::FiveMilliseconds, &[Direction::Download, Direction::Upload]);
+        let theirs = reference(&hosts.left, client);
+        let ours_filled = ours(&hosts.left, Unsent::SocketBuffer, &[Direction::Upload]);
+        say(download.add(&ours_by_draft[0], &theirs[0]));
+        say(draft.add(&ours_by_draft[1], &theirs[1]));
+        say(filled.add(&ours_filled[0], &theirs[1]));
+    }
+    for compared in [&download, &filled, &draft] {
+        say(compared.row("new connections", |rpm| rpm.foreign));
+        say(compared.row("the load's own", |rpm| rpm.loaded));
+        say(compared.row("responsiveness", Rpm::mean));
+    }
+    download.agrees(Rpm::mean);
+    filled.agrees(Rpm::mean);
+    draft.agrees(|rpm| rpm.foreign);
+    assert!(draft.pairs.iter().all(|[ours, theirs]| ours.loaded > theirs.loaded), "{:?}", draft.pairs);
+}
+
+/// `LASTMILE_NETWORKQUALITY` is the Go client.
 #[test]
 #[ignore = "live: needs root, networkqualityd and networkQuality"]
 fn round_trips_per_minute_beside_the_go_client() {
     for server in programs("networkqualityd", "LASTMILE_NETWORKQUALITYD") {
         for client in programs("networkQuality", "LASTMILE_NETWORKQUALITY") {
-            let hosts = Hosts::new(true);
-            cubic(&hosts);
-            let _server = serve(&hosts.right, &server);
-            // A queue in which SYNs are rarely lost: their retransmission after 1 s outweighs all other times.
-            shape(&hosts, 600_000);
-            let mut seen = [(); 2].map(|()| (Vec::new(), Vec::new()));
-            for repeat in 0..5 {
-                let (ours, theirs) = (ours(&hosts.left), reference(&hosts.left, &client));
-                for (index, way) in ["download", "upload"].into_iter().enumerate() {
-                    let ((our, result), their) = (&ours[index], &theirs[index]);
-                    // Where the goodput is not stable in 20 s, the Go client takes 15 s more, with as many connections.
-                    let span_s = intervals_before(their.end_s().min(our.end_s()));
-                    let (our, their) = (our.rpm(&span_s), their.rpm(&intervals_before(their.end_s())));
-                    eprintln!(
-                        "{repeat} {way}, {span_s:.1?} s: ours {our:.0?}, the Go client's {their:.0?}; {result:.0?}"
-                    );
-                    seen[index].0.push(our);
-                    seen[index].1.push(their);
-                }
-            }
-            let [download, upload] = seen.map(|(ours, theirs)| (middle(&ours), middle(&theirs)));
-            eprintln!("download: {download:.0?}, upload: {upload:.0?}, ours first");
-            let agree = |what: &str, ours: f64, theirs: f64| {
-                assert!((ours / theirs - 1.0).abs() < 0.05, "{what}: ours {ours}, the Go client's {theirs}");
-            };
-            agree("download", download.0.mean(), download.1.mean());
-            agree("foreign probes beside an upload", upload.0.foreign, upload.1.foreign);
-            assert!(upload.0.loaded > upload.1.loaded, "{upload:?}");
+            // Queues in which SYNs are rarely lost: their retransmission after 1 s outweighs all other times.
+            let line = Line { down: (20, 600_000), up: (5, 600_000) };
+            compare_on(&line, &server, &client, &mut |words| eprintln!("{words}"));
+        }
+    }
+}
+
+/// A second line, for ten rounds more.
+#[test]
+#[ignore = "live: needs root, networkqualityd and networkQuality"]
+fn round_trips_per_minute_on_a_faster_line() {
+    for server in programs("networkqualityd", "LASTMILE_NETWORKQUALITYD") {
+        for client in programs("networkQuality", "LASTMILE_NETWORKQUALITY") {
+            let line = Line { down: (50, 1_000_000), up: (10, 600_000) };
+            compare_on(&line, &server, &client, &mut |words| eprintln!("{words}"));
         }
     }
 }

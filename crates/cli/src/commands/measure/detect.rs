@@ -20,13 +20,14 @@ use crate::printer::Printer;
 use super::outputs::{Outputs, file, outcome};
 
 /// Options of a measurement that no detection reads.
-const MEASURING: [&str; 12] = [
+const MEASURING: [&str; 13] = [
     "serve",
     "protocol",
     "phases",
     "duration",
     "streams",
     "congestion",
+    "fill_buffers",
     "ping",
     "interval",
     "precision",

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use lastmile_measure::congestion;
 use lastmile_measure::foreign::iperf3::{self, Iperf3};
 use lastmile_measure::foreign::irtt::{self, Irtt};
-use lastmile_measure::foreign::responsiveness::{self, Responsiveness, Trust};
+use lastmile_measure::foreign::responsiveness::{self, Responsiveness, Trust, Unsent};
 use lastmile_measure::load::Load;
 use lastmile_measure::own::wire::PORT;
 use lastmile_measure::own::{Client, Offer};
@@ -48,6 +48,7 @@ pub(super) struct Wanted<'a> {
     pub(super) duration: Duration,
     pub(super) interval: Duration,
     pub(super) trust: Trust,
+    pub(super) unsent: Unsent,
     pub(super) irtt_key: Option<Vec<u8>>,
     pub(super) udp_bps: Option<NonZeroU64>,
 }
@@ -72,6 +73,13 @@ impl Source {
     /// Reaches the server.
     pub(super) fn open(protocol: Protocol, wanted: &Wanted<'_>, key: &Secret) -> Result<Self> {
         match protocol {
+            Protocol::Auto if wanted.unsent == Unsent::SocketBuffer => {
+                Self::open(Protocol::Responsiveness, wanted, key)
+            }
+            Protocol::Lastmile | Protocol::Iperf3 | Protocol::Irtt if wanted.unsent == Unsent::SocketBuffer => {
+                Err(Failure::new("--fill-buffers is of uploads to a responsiveness server alone")
+                    .hint("--protocol responsiveness"))
+            }
             Protocol::Auto if wanted.udp_bps.is_some() => Self::open(Protocol::Iperf3, wanted, key),
             Protocol::Lastmile | Protocol::Responsiveness | Protocol::Irtt if wanted.udp_bps.is_some() => {
                 Err(Failure::new("--udp loads the line of an iperf3 server alone").hint("--protocol iperf3"))
@@ -132,7 +140,8 @@ impl Source {
                 let port = wanted.port.unwrap_or(responsiveness::PORT);
                 let address = first(wanted.host, port)?.ip();
                 let (host, trust) = (wanted.host.to_owned(), wanted.trust.clone());
-                let server = Responsiveness::open(&responsiveness::Settings { host, port, trust })?;
+                let settings = responsiveness::Settings { host, port, trust, unsent: wanted.unsent };
+                let server = Responsiveness::open(&settings)?;
                 Ok(Self::Responsiveness(server, address))
             }
             Protocol::Irtt => Ok(Self::Irtt(first(wanted.host, wanted.port.unwrap_or(irtt::PORT))?)),
@@ -321,6 +330,7 @@ mod tests {
             duration: Duration::from_secs(5),
             interval: Duration::from_millis(100),
             trust: Trust::Web,
+            unsent: Unsent::default(),
             irtt_key: None,
             udp_bps: None,
         };

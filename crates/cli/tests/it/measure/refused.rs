@@ -58,7 +58,7 @@ fn a_detection_refuses_the_options_of_a_measurement_by_name() {
         ("--detect", &["--protocol", "iperf3"]),
         ("--detect", &["--phases", "idle"]),
         ("--detect", &["--duration", "5 s", "--streams", "2"]),
-        ("--detect", &["--congestion", "cubic"]),
+        ("--detect", &["--congestion", "cubic", "--fill-buffers"]),
         ("--detect", &["--ping", "192.0.2.1"]),
         ("--detect", &["--interval", "50 ms"]),
         ("--detect", &["--precision", "5"]),

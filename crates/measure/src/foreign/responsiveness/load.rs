@@ -12,6 +12,7 @@ use lastmile_live::sys::socket;
 use rustix::rand::{GetRandomFlags, getrandom};
 use tokio::task::JoinSet;
 
+use super::Unsent;
 use super::connection::Opened;
 use super::shared::{Shared, runtime};
 use super::stability::INTERVAL;
@@ -40,8 +41,8 @@ struct Counters {
 }
 
 impl Counters {
-    fn new() -> Self {
-        Self { down_bytes: AtomicU64::new(0), waiting: Arc::new(Waiting::new()), uploads: Mutex::default() }
+    fn new(unsent: Unsent) -> Self {
+        Self { down_bytes: AtomicU64::new(0), waiting: Arc::new(Waiting::new(unsent)), uploads: Mutex::default() }
     }
 
     /// Payload that the server has acknowledged: the kernel's count less the framing.
@@ -60,9 +61,10 @@ impl Counters {
     /// Few bytes wait at the client, so that own probes wait behind few. A connection that has ended keeps its limit.
     fn follow(&self, rate_bps: f64, connections: u32) {
         self.waiting.follow(rate_bps, connections);
+        let Some(bytes) = self.waiting.socket_bytes() else { return };
         let uploads = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
         for (stream, _) in uploads.iter() {
-            let _ = socket::set_unsent_low(stream.as_fd(), self.waiting.bytes());
+            let _ = socket::set_unsent_low(stream.as_fd(), bytes);
         }
     }
 }
@@ -98,8 +100,9 @@ async fn carry(shared: Arc<Shared>, way: Way, counters: Arc<Counters>, block: By
     let Opened { mut sender, socket, .. } = route.open(uri, upload.clone()).await?;
     shared.register(sender.clone());
     if let Some(upload) = upload {
-        let waiting = upload.waiting.bytes();
-        socket::set_unsent_low(socket.as_fd(), waiting).map_err(Error::io("limiting unsent data"))?;
+        if let Some(bytes) = upload.waiting.socket_bytes() {
+            socket::set_unsent_low(socket.as_fd(), bytes).map_err(Error::io("limiting unsent data"))?;
+        }
         counters.uploads.lock().unwrap_or_else(PoisonError::into_inner).push((socket, Arc::clone(&upload)));
         return route.request(&mut sender, uri, Payload(Some(upload))).await.map(drop);
     }
@@ -125,7 +128,7 @@ fn random_block() -> Result<Bytes, Error> {
 }
 
 async fn fill(shared: &Arc<Shared>, ways: &[Way], transferred: &Transferred, stop: &Stop) -> Result<u32, Error> {
-    let (counters, block) = (Arc::new(Counters::new()), random_block()?);
+    let (counters, block) = (Arc::new(Counters::new(shared.unsent)), random_block()?);
     let mut tasks = JoinSet::new();
     let open = |way: Way, tasks: &mut JoinSet<_>| {
         tasks.spawn(carry(Arc::clone(shared), way, Arc::clone(&counters), block.clone()));

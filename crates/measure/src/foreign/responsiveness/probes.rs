@@ -223,14 +223,14 @@ mod tests {
 
     use super::*;
     use crate::foreign::responsiveness::connection::Route;
-    use crate::foreign::responsiveness::{Trust, config, tls};
+    use crate::foreign::responsiveness::{Trust, Unsent, config, tls};
 
     fn shared(address: SocketAddr) -> Arc<Shared> {
         let text = r#"{"urls": {"large_download_url": "https://h/l", "small_download_url": "https://h/s",
             "upload_url": "https://h/u"}}"#;
         let config = config::parse(text.as_bytes()).unwrap();
         let route = Route { peer: "peer".to_owned(), address, tls: tls::client(&Trust::Anyone).unwrap() };
-        Arc::new(Shared::new("server".to_owned(), route, config))
+        Arc::new(Shared::new("server".to_owned(), route, config, Unsent::FiveMilliseconds))
     }
 
     /// Whether each sample of TCP, TLS and HTTP is that of an answer, and the number of limits that began. The limit

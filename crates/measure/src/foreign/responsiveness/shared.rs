@@ -7,6 +7,7 @@ use std::time::Duration;
 use hyper::client::conn::http2::SendRequest;
 use rustix::rand::{GetRandomFlags, getrandom};
 
+use super::Unsent;
 use super::config::Config;
 use super::connection::Route;
 use super::upload::Payload;
@@ -27,6 +28,7 @@ pub(super) struct Shared {
     pub(super) name: String,
     pub(super) route: Route,
     pub(super) config: Config,
+    pub(super) unsent: Unsent,
     /// Connections that carry load.
     loaded: Mutex<Vec<SendRequest<Payload>>>,
     /// Goodput of the last interval in bit/s; zero without load.
@@ -43,11 +45,12 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Shared {
-    pub(super) fn new(name: String, route: Route, config: Config) -> Self {
+    pub(super) fn new(name: String, route: Route, config: Config, unsent: Unsent) -> Self {
         Self {
             name,
             route,
             config,
+            unsent,
             loaded: Mutex::default(),
             down_bps: AtomicU64::new(0),
             up_bps: AtomicU64::new(0),

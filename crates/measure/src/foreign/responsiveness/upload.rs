@@ -17,6 +17,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
+use super::Unsent;
+
 /// The head of an HTTP/2 frame: RFC 9113, section 4.1.
 const FRAME_HEAD: u32 = 9;
 /// Bytes around the content of a TLS 1.3 record: a head of 5, the type, and a tag of 16 (RFC 8446, section 5.2).
@@ -32,23 +34,33 @@ pub(super) const KEPT: usize = 32 << 10;
 
 /// Bytes that wait in each place of every upload of a run.
 #[derive(Debug)]
-pub(super) struct Waiting(AtomicU32);
+pub(super) struct Waiting {
+    unsent: Unsent,
+    bytes: AtomicU32,
+}
 
 impl Waiting {
     /// Until the rate is known: a full record.
-    pub(super) fn new() -> Self {
-        Self(AtomicU32::new(MOST))
+    pub(super) fn new(unsent: Unsent) -> Self {
+        Self { unsent, bytes: AtomicU32::new(MOST) }
     }
 
-    pub(super) fn bytes(&self) -> u32 {
-        self.0.load(Ordering::Relaxed)
+    fn bytes(&self) -> u32 {
+        self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Follows the rate of all connections together.
+    /// Unsent bytes that wait in the socket; `None` for as many as it takes.
+    pub(super) fn socket_bytes(&self) -> Option<u32> {
+        (self.unsent == Unsent::FiveMilliseconds).then(|| self.bytes())
+    }
+
+    /// Follows the rate of all connections together, unless frames and records are full.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "5 ms of a rate")]
     pub(super) fn follow(&self, rate_bps: f64, connections: u32) {
-        let of_rate = rate_bps / f64::from(connections) / 8.0 * WAITING_S;
-        self.0.store((of_rate as u32).max(SEGMENT), Ordering::Relaxed);
+        if self.unsent == Unsent::FiveMilliseconds {
+            let of_rate = rate_bps / f64::from(connections) / 8.0 * WAITING_S;
+            self.bytes.store((of_rate as u32).max(SEGMENT), Ordering::Relaxed);
+        }
     }
 
     /// Payload of the next frame.
@@ -172,12 +184,12 @@ mod tests {
     use super::*;
 
     fn upload() -> Upload {
-        Upload::new(Arc::new(Waiting::new()), Bytes::from(vec![0; MOST as usize]))
+        Upload::new(Arc::new(Waiting::new(Unsent::FiveMilliseconds)), Bytes::from(vec![0; MOST as usize]))
     }
 
     #[test]
     fn five_milliseconds_of_the_rate_wait_and_a_segment_at_least() {
-        let waiting = Waiting::new();
+        let waiting = Waiting::new(Unsent::FiveMilliseconds);
         // 5 ms of 100 Mbit/s over four connections; 5 ms of 1 Mbit/s are 625 bytes.
         waiting.follow(100e6, 4);
         assert_eq!((waiting.bytes(), waiting.frame()), (15_625, 15_625 - 31));
@@ -186,6 +198,16 @@ mod tests {
         // A record has at most 2^14 bytes, a head of 9 among them.
         waiting.follow(1e9, 1);
         assert_eq!((waiting.bytes(), waiting.frame()), (625_000, 16_375));
+        assert_eq!(waiting.socket_bytes(), Some(625_000));
+    }
+
+    #[test]
+    fn an_upload_that_fills_the_socket_sends_full_frames_at_any_rate() {
+        let waiting = Waiting::new(Unsent::SocketBuffer);
+        for rate_bps in [1e6, 100e6, 1e9] {
+            assert_eq!((waiting.frame(), waiting.socket_bytes()), (16_353, None));
+            waiting.follow(rate_bps, 1);
+        }
     }
 
     /// Of a segment of 1448 bytes the frame's head takes 9 and the record 22.
