@@ -8,9 +8,10 @@
 //! of their hosts have copies. Cost: a hash of the headers, one of each host, and two look-ups in tables of fixed size,
 //! in which few hosts share an entry.
 
-use std::hash::BuildHasher as _;
+use std::hash::{BuildHasher as _, Hasher as _};
 
-use lastmile_packet::{HashKey, Parsed, Protocol, TcpFlags};
+use foldhash::fast::FixedState;
+use lastmile_packet::{Parsed, Protocol, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
 use crate::connections::Sighting;
@@ -40,14 +41,14 @@ struct Hosts {
 pub struct Copies {
     slots: Box<[Slot; SLOTS]>,
     hosts: Box<[Hosts; SLOTS]>,
-    key: HashKey,
+    state: FixedState,
     count: u64,
 }
 
 impl Default for Copies {
     fn default() -> Self {
         let (slots, hosts) = (Box::new([Slot::default(); SLOTS]), Box::new([Hosts::default(); SLOTS]));
-        Self { slots, hosts, key: HashKey::default(), count: 0 }
+        Self { slots, hosts, state: FixedState::default(), count: 0 }
     }
 }
 
@@ -64,10 +65,11 @@ impl Copies {
         ) else {
             return false;
         };
-        let digest = self.key.hash_one((lengths, ends, rest));
+        let digest = self.digest(&[lengths, ends, rest]);
         // Equal for both directions.
         let (from, to) = ends.split_at(ends.len() / 2);
-        let hosts = &mut self.hosts[(self.key.hash_one(from) ^ self.key.hash_one(to)) as usize % SLOTS];
+        let hosts_slot = (self.digest(&[from]) ^ self.digest(&[to])) as usize % SLOTS;
+        let hosts = &mut self.hosts[hosts_slot];
         let slot = &mut self.slots[digest as usize % SLOTS];
         let is_equal = slot.seen.is_some_and(|(other, at, before)| {
             other == digest && before == sighting && now.since(at.min(now)) <= WITHIN
@@ -84,6 +86,13 @@ impl Copies {
         *slot = Slot { seen: Some((digest, now, sighting)), hop_limit };
         hosts.packets += 1;
         false
+    }
+
+    /// The parts have as many bytes in each packet whose first part, the lengths, is equal.
+    fn digest(&self, parts: &[&[u8]]) -> u64 {
+        let mut hasher = self.state.build_hasher();
+        parts.iter().for_each(|part| hasher.write(part));
+        hasher.finish()
     }
 
     /// The number of copies.

@@ -5,9 +5,9 @@
 
 use std::io::Read;
 
-use pcap_file::Endianness;
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
 use pcap_file::pcapng::{PcapNgReader, RawBlock};
+use pcap_file::{DataLink, Endianness};
 
 use super::frame::{Extent, Frame, Take, broken};
 use super::link;
@@ -20,9 +20,69 @@ const PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
 
-/// `if_tsresol` of the nanosecond. Coarser decimal units need no division, which would take as long as the
-/// rest of a packet's block.
-const NANOSECONDS: u8 = 9;
+/// What the description of an interface says of its packets.
+#[derive(Debug)]
+struct Interface {
+    /// The link layer, or why it cannot be read.
+    link: Result<DataLink, String>,
+    snap: u32,
+    unit: Unit,
+    /// `if_tsoffset`, in nanoseconds.
+    offset_ns: i128,
+}
+
+/// The unit of times. Coarse decimal units need no division, which takes as long as the rest of a packet's block.
+#[derive(Clone, Copy, Debug)]
+enum Unit {
+    Nanoseconds(u64),
+    PerSecond(u128),
+    /// A part of a second that has no number.
+    Unknown,
+}
+
+impl Unit {
+    /// `if_tsresol`: a negative power of ten, or of two where the highest bit is set.
+    fn of_resolution(resolution: u8) -> Self {
+        const NANOSECONDS: u8 = 9;
+        let power = u32::from(resolution & 0x7f);
+        if resolution <= NANOSECONDS {
+            return Self::Nanoseconds(10_u64.pow(u32::from(NANOSECONDS) - power));
+        }
+        let base: u128 = if resolution & 0x80 == 0 { 10 } else { 2 };
+        base.checked_pow(power).map_or(Self::Unknown, Self::PerSecond)
+    }
+}
+
+impl Interface {
+    fn new(description: &InterfaceDescriptionBlock<'_>) -> Self {
+        let link = link::of(description.linktype.into());
+        let (mut resolution, mut offset_s) = (6, 0);
+        for option in &description.options {
+            match option {
+                InterfaceDescriptionOption::IfTsResol(told) => resolution = *told,
+                InterfaceDescriptionOption::IfTsOffset(told) => offset_s = told.cast_signed(),
+                _ => {}
+            }
+        }
+        Self {
+            link: link::check(link).map(|()| link),
+            snap: description.snaplen,
+            unit: Unit::of_resolution(resolution),
+            offset_ns: i128::from(offset_s) * 1_000_000_000,
+        }
+    }
+
+    /// A time of this interface in nanoseconds.
+    #[inline]
+    fn to_ns(&self, raw: u64) -> Option<u64> {
+        let ns = match self.unit {
+            Unit::Nanoseconds(factor) => u128::from(raw) * u128::from(factor),
+            Unit::PerSecond(parts) => u128::from(raw).checked_mul(1_000_000_000)? / parts,
+            Unit::Unknown => return None,
+        };
+        u64::try_from(i128::try_from(ns).ok()? + self.offset_ns).ok()
+    }
+}
 
 /// A packet as its block gives it.
 struct Packet<'a> {
@@ -44,8 +104,7 @@ pub(super) fn read(mut file: impl Read, take: &mut Take<'_>) -> Result<Extent, S
     let mut extent = Extent { bytes: u64::from(length), ..Extent::default() };
     // A packet of a known link layer was read.
     let mut known = false;
-    // The interfaces of the section. The reader has a copy that cannot be read while a block is borrowed from it.
-    let mut interfaces: Vec<InterfaceDescriptionBlock<'static>> = Vec::new();
+    let mut interfaces: Vec<Interface> = Vec::new();
     loop {
         let block = match reader.next_raw_block() {
             None => return ended(extent, known),
@@ -59,8 +118,8 @@ pub(super) fn read(mut file: impl Read, take: &mut Take<'_>) -> Result<Extent, S
                 order = reader.section().endianness;
             }
             INTERFACE_DESCRIPTION => {
-                interfaces = reader.interfaces().to_vec();
-                if let Some(last) = interfaces.last() {
+                interfaces = reader.interfaces().iter().map(Interface::new).collect();
+                if let Some(last) = reader.interfaces().last() {
                     extent.note(link::of(last.linktype.into()));
                 }
             }
@@ -73,7 +132,7 @@ pub(super) fn read(mut file: impl Read, take: &mut Take<'_>) -> Result<Extent, S
                 let frame = frame(&packet, &interfaces);
                 known |= frame.is_ok();
                 take(frame.unwrap_or_else(|why| {
-                    extent.skipped.get_or_insert(why);
+                    extent.skipped.get_or_insert_with(|| why.to_owned());
                     Frame { at_ns: None, sighting: link::Sighting::default(), ip: None }
                 }))?;
             }
@@ -90,24 +149,20 @@ fn ended(extent: Extent, known: bool) -> Result<Extent, String> {
     }
 }
 
-fn frame<'a>(packet: &Packet<'a>, interfaces: &[InterfaceDescriptionBlock<'_>]) -> Result<Frame<'a>, String> {
+#[inline]
+fn frame<'a, 'i>(packet: &Packet<'a>, interfaces: &'i [Interface]) -> Result<Frame<'a>, &'i str> {
     let number = packet.interface;
-    let Some(description) = interfaces.get(number as usize) else {
+    let Some(interface) = interfaces.get(number as usize) else {
         // Of no interface: nobody knows its time or its link layer.
         return Ok(Frame { at_ns: None, sighting: link::Sighting::default(), ip: Some(&[]) });
     };
-    let datalink = link::of(description.linktype.into());
-    link::check(datalink)?;
-    let at_ns = packet.time.and_then(|time| to_ns(time, description));
-    Ok(Frame { at_ns, sighting: link::sighting(datalink, number, packet.data), ip: link::ip_of(datalink, packet.data) })
+    let link = *interface.link.as_ref().map_err(String::as_str)?;
+    let at_ns = packet.time.and_then(|time| interface.to_ns(time));
+    Ok(Frame { at_ns, sighting: link::sighting(link, number, packet.data), ip: link::ip_of(link, packet.data) })
 }
 
 /// The fixed fields of a packet's block; `None` where it is shorter than they say.
-fn packet<'a>(
-    block: &'a RawBlock<'_>,
-    order: Endianness,
-    interfaces: &[InterfaceDescriptionBlock<'_>],
-) -> Option<Packet<'a>> {
+fn packet<'a>(block: &'a RawBlock<'_>, order: Endianness, interfaces: &[Interface]) -> Option<Packet<'a>> {
     let body = &*block.body;
     let word = |number: usize| {
         let bytes = body.get(4 * number..4 * number + 4)?.try_into().ok()?;
@@ -118,7 +173,7 @@ fn packet<'a>(
     };
     if block.type_ == SIMPLE_PACKET {
         // It has no time and no length of what was kept, and is of the first interface.
-        let snap = interfaces.first().map_or(0, |first| first.snaplen);
+        let snap = interfaces.first().map_or(0, |first| first.snap);
         let kept = if snap == 0 { word(0)? } else { word(0)?.min(snap) };
         return Some(Packet { interface: 0, time: None, data: body.get(4..)?.get(..kept as usize)? });
     }
@@ -133,35 +188,13 @@ fn packet<'a>(
     Some(Packet { interface, time: Some(time), data })
 }
 
-/// A time of an interface in nanoseconds: `if_tsresol` is a negative power of ten, or of two where its
-/// highest bit is set; `if_tsoffset` are seconds to add.
-fn to_ns(raw: u64, interface: &InterfaceDescriptionBlock<'_>) -> Option<u64> {
-    let (mut resolution, mut offset_s) = (6, 0);
-    for option in &interface.options {
-        match option {
-            InterfaceDescriptionOption::IfTsResol(told) => resolution = *told,
-            InterfaceDescriptionOption::IfTsOffset(told) => offset_s = told.cast_signed(),
-            _ => {}
-        }
-    }
-    let power = u32::from(resolution & 0x7f);
-    let ns = if resolution <= NANOSECONDS {
-        u128::from(raw) * u128::from(10_u64.pow(u32::from(NANOSECONDS) - power))
-    } else {
-        let per_second =
-            if resolution & 0x80 == 0 { 10_u128.checked_pow(power)? } else { 2_u128.checked_pow(power)? };
-        u128::from(raw).checked_mul(1_000_000_000)? / per_second
-    };
-    u64::try_from(i128::try_from(ns).ok()? + i128::from(offset_s) * 1_000_000_000).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pcap_file::DataLink;
 
     #[test]
     fn times_of_an_interface_count_in_its_unit() {
+        let to_ns = |raw, described: &InterfaceDescriptionBlock<'_>| Interface::new(described).to_ns(raw);
         let mut interface = InterfaceDescriptionBlock::new(DataLink::RAW, 0);
         assert_eq!(to_ns(3, &interface), Some(3_000), "microseconds where nothing is said");
         interface.options.push(InterfaceDescriptionOption::IfTsResol(9));
