@@ -342,9 +342,17 @@ fn compare_on(line: &Line, server: &PathBuf, client: &Path, say: &mut dyn FnMut(
     shape(&hosts, line);
     let [mut download, mut filled, mut draft] =
         ["download", "upload that fills the socket", "upload with 5 ms unsent"].map(Compared::new);
-    for _ in 0..rounds() {
+    // The Go client has no answers now and then.
+    for _ in 0..rounds() + 2 {
+        if download.pairs.len() == rounds() {
+            break;
+        }
         let ours_by_draft = ours(&hosts.left, Unsent::FiveMilliseconds, &[Direction::Download, Direction::Upload]);
         let theirs = reference(&hosts.left, client);
+        if theirs.iter().any(|probed| probed.own.is_empty()) {
+            say("a round without answers of the Go client".to_owned());
+            continue;
+        }
         let ours_filled = ours(&hosts.left, Unsent::SocketBuffer, &[Direction::Upload]);
         say(download.add(&ours_by_draft[0], &theirs[0]));
         say(draft.add(&ours_by_draft[1], &theirs[1]));
