@@ -6,14 +6,15 @@
 //! constant for new data and cumulative ACKs, a binary search for retransmissions and SACK blocks.
 //!
 //! This file has the data packets, `acks.rs` the ACKs, `cause.rs` the causes of retransmissions,
-//! `limits.rs` the sender's limits and the results, `numbers.rs` packets that are missing, `repeats.rs`
-//! packets that repeat octets or fill holes, `reports.rs` the reports of duplicates, `state.rs` the parts
-//! of the state, `undo.rs` and `undone_repairs.rs` repairs that the sender undoes.
+//! `limits.rs` the sender's limits and the results, `numbers.rs` packets that are missing, `opening.rs`
+//! the SYNs, `repeats.rs` packets that repeat octets or fill holes, `reports.rs` the reports of duplicates,
+//! `state.rs` the parts of the state, `undo.rs` and `undone_repairs.rs` repairs that the sender undoes.
 
 mod acks;
 mod cause;
 mod limits;
 mod numbers;
+mod opening;
 mod repeats;
 mod reports;
 mod state;
@@ -140,16 +141,13 @@ impl Half {
         let (syn, fin) = (packet.flags.contains(TcpFlags::SYN), packet.flags.contains(TcpFlags::FIN));
         let len = payload + i64::from(syn) + i64::from(fin);
         self.last.data = None;
-        if syn && !packet.flags.contains(TcpFlags::ACK) {
-            self.stream.opening = Opening::Unanswered;
-        } else if self.stream.opening == Opening::Unanswered && packet.flags.contains(TcpFlags::ACK) {
-            self.account(now, None);
-            self.stream.opening = Opening::Answered(now);
-            self.limit = Some(self.limit_now());
-        }
+        let is_crossed = self.open(now, packet);
         self.last.numbers.note(packet.ip_id, self.size.segments(payload.unsigned_abs()) as u16);
         if packet.flags.contains(TcpFlags::RST) || len == 0 {
             self.out.repeats.probes += u64::from(self.is_empty_probe(packet));
+            return;
+        }
+        if is_crossed && payload == 0 {
             return;
         }
         if payload > 0 {
