@@ -305,7 +305,7 @@ fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>, mut tap: Option<&m
                 if let Some(glimpses) = &mut sinks.glimpses
                     && !ends_on_its_link(&parsed, ip)
                 {
-                    glimpses.packet(at_ns, sighting, &parsed);
+                    glimpses.packet(at_ns, sighting, &parsed, ip);
                 }
             }
             Err(why) => {

@@ -44,7 +44,7 @@ fn analysed() -> Analysed {
         let at = Instant::ZERO + Duration::from_ms(at_ms);
         analysis.packet(at, &packet);
         datagrams.packet(at, &packet, &[]);
-        glimpses.packet(at_ms * 1_000_000, Sighting::default(), &packet);
+        glimpses.packet(at_ms * 1_000_000, Sighting::default(), &packet, &[]);
     }
     // A connection without data.
     let (_, lone) = packets().remove(2);
