@@ -169,9 +169,7 @@ impl Half {
             self.stream.fin.get_or_insert(end - 1);
         }
         if payload > 0 && payload == len && self.is_probe(start, payload) {
-            self.out.repeats.probes += 1;
-            self.out.volume.bytes_probed += payload.unsigned_abs();
-            self.last.data = Some(Data { start, end, kind: Kind::Probe, ..Data::default() });
+            self.probe(start);
             return;
         }
         let is_again = self.recall(now, start);
@@ -282,6 +280,18 @@ impl Half {
         payload == 1
             && (self.window.closed_since.is_some() && start >= self.stream.una && start >= self.stream.next
                 || self.stream.next == self.stream.una && start == self.stream.una - 1 && start >= self.stream.origin)
+    }
+
+    /// Counts a probe with the octet at `start`.
+    fn probe(&mut self, start: i64) {
+        self.out.repeats.probes += 1;
+        self.out.volume.bytes_probed += 1;
+        self.last.data = Some(Data { start, end: start + 1, kind: Kind::Probe, ..Data::default() });
+        if start < self.stream.next || self.stream.probed == Some(start) {
+            self.recovery.reports.repeated(1);
+        } else {
+            self.stream.probed = Some(start);
+        }
     }
 
     fn pause(&mut self, now: Instant) {
