@@ -96,6 +96,8 @@ struct Packet<'a> {
     /// In the unit of the interface; `None` for a simple packet.
     time: Option<u64>,
     data: &'a [u8],
+    /// Its octets, captured or not.
+    length: u32,
 }
 
 pub(super) fn read(file: impl Read, take: &mut Take<'_>) -> Result<Extent, String> {
@@ -131,7 +133,7 @@ pub(super) fn read(file: impl Read, take: &mut Take<'_>) -> Result<Extent, Strin
                 known |= frame.is_ok();
                 take(frame.unwrap_or_else(|why| {
                     extent.skipped.get_or_insert_with(|| why.to_owned());
-                    Frame { at_ns: None, sighting: link::Sighting::default(), ip: None }
+                    Frame::unknown(None)
                 }))?;
             }
             _ => {}
@@ -153,11 +155,11 @@ fn frame<'a, 'i>(packet: &Packet<'a>, interfaces: &'i [Interface]) -> Result<Fra
     let number = packet.interface;
     let Some(interface) = interfaces.get(number as usize) else {
         // Of no interface: nobody knows its time or its link layer.
-        return Ok(Frame { at_ns: None, sighting: link::Sighting::default(), ip: Some(&[]) });
+        return Ok(Frame::unknown(Some(&[])));
     };
     let link = *interface.link.as_ref().map_err(String::as_str)?;
     let at_ns = packet.time.and_then(|time| interface.to_ns(time));
-    Ok(Frame { at_ns, sighting: link::sighting(link, number, packet.data), ip: link::ip_of(link, packet.data) })
+    Ok(Frame::new(at_ns, link, number, (packet.data, packet.length)))
 }
 
 /// The fixed fields of a packet's block; `None` where it is shorter than they say.
@@ -166,8 +168,9 @@ fn packet<'a>(block: &Block<'a>, interfaces: &[Interface]) -> Option<Packet<'a>>
     if block.kind == SIMPLE_PACKET {
         // It has no time and no length of what was kept, and is of the first interface.
         let snap = interfaces.first().map_or(0, |first| first.snap);
-        let kept = if snap == 0 { word(0)? } else { word(0)?.min(snap) };
-        return Some(Packet { interface: 0, time: None, data: body.get(4..)?.get(..kept as usize)? });
+        let length = word(0)?;
+        let kept = if snap == 0 { length } else { length.min(snap) };
+        return Some(Packet { interface: 0, time: None, data: body.get(4..)?.get(..kept as usize)?, length });
     }
     let interface = match (block.kind, block.order) {
         // 16 bits, and 16 of a count of drops.
@@ -177,7 +180,7 @@ fn packet<'a>(block: &Block<'a>, interfaces: &[Interface]) -> Option<Packet<'a>>
     };
     let time = u64::from(word(1)?) << 32 | u64::from(word(2)?);
     let data = body.get(20..)?.get(..word(3)? as usize)?;
-    Some(Packet { interface, time: Some(time), data })
+    Some(Packet { interface, time: Some(time), data, length: word(4)? })
 }
 
 #[cfg(test)]
@@ -211,7 +214,7 @@ mod tests {
     fn times(file: &[u8]) -> (Extent, Vec<Option<u64>>) {
         let mut times = Vec::new();
         let extent = read(file, &mut |frame| {
-            assert_eq!(frame.ip, Some(&[0x45][..]));
+            assert_eq!((frame.ip, frame.ip_len), (Some(&[0x45][..]), 9));
             times.push(frame.at_ns);
             Ok(())
         });
