@@ -122,3 +122,17 @@ fn a_syn_of_the_other_side_opens_another_connection_later() {
     packet(&mut talk, 90_000, false, (5_000, 0), TcpFlags::SYN, 0);
     assert_eq!(talk.analysis.finish().len(), 2);
 }
+
+/// RFC 7413, section 4.2.2: the server takes the SYN without its data, which the client sends again. Nothing was lost.
+#[test]
+fn data_of_a_syn_that_are_sent_again_are_no_fast_retransmit() {
+    let mut talk = Talk::amid();
+    packet(&mut talk, 0, true, (0, 0), TcpFlags::SYN, 500);
+    packet(&mut talk, 40, false, (0, 1), SYN_ACK, 0);
+    packet(&mut talk, 40, true, (1, 1), TcpFlags::ACK, 500);
+    packet(&mut talk, 80, false, (1, 501), TcpFlags::ACK, 0);
+    let up = talk.up();
+    let repeats = up.repeats;
+    assert_eq!((repeats.packets(), repeats.unknown, repeats.fast, repeats.timeouts), (1, 1, 0, 0));
+    assert_eq!((up.volume.bytes_acknowledged, up.limits.shares.of(Limit::Recovery)), (500, Duration::ZERO));
+}
