@@ -1,7 +1,8 @@
 //! Assigns packets to connections, and finds the side that opened each.
 //!
 //! A connection is two addresses and two ports. A SYN with another sequence number starts a new
-//! connection on the same ports. Without a SYN the side with the larger port counts as the opener,
+//! connection on the same ports, and so does a SYN-ACK where the capture lacks the SYN. Both sides may open one
+//! connection with a SYN each. Without a SYN the side with the larger port counts as the opener,
 //! because servers use small ports. Cost: one look-up a packet; a comparison of keys if one of the
 //! preceding packets belongs to the same direction of a connection.
 
@@ -249,12 +250,18 @@ impl State {
         }
     }
 
-    /// True for a SYN that opens another connection on the same ports.
+    /// True for a SYN that opens another connection on the same ports, or the answer to it.
     fn is_reused(&self, side: usize, packet: &Meta) -> bool {
         let flags = packet.flags;
-        flags.contains(TcpFlags::SYN)
-            && !flags.contains(TcpFlags::ACK)
-            && self.halves[side].initial() != Some(packet.seq)
+        if !flags.contains(TcpFlags::SYN) {
+            return false;
+        }
+        let (own, other) = (&self.halves[side], &self.halves[1 - side]);
+        if flags.contains(TcpFlags::ACK) {
+            return own.is_left_by(packet) && !other.is_connecting();
+        }
+        let is_simultaneous = !own.has_begun() && other.is_connecting();
+        own.initial() != Some(packet.seq) && !is_simultaneous
     }
 
     /// True for a packet that another interface has shown.
@@ -269,7 +276,11 @@ impl State {
 
     fn packet(&mut self, now: Instant, side: usize, packet: &Meta) {
         self.to = now;
-        self.reset |= packet.flags.contains(TcpFlags::RST);
+        self.reset |= packet.flags.contains(TcpFlags::RST) && !self.halves[side].resets_an_earlier(packet);
+        if self.halves[1 - side].discards(packet) {
+            self.halves[side].on_packet(now, packet, None);
+            return;
+        }
         self.handshake(now, side, packet);
         let opened = self.opened[side];
         let [forward, backward] = &mut self.halves;
@@ -354,13 +365,14 @@ impl State {
         let offered = Offer::new(now, packet);
         match (flags.contains(TcpFlags::SYN), flags.contains(TcpFlags::ACK)) {
             (true, false) => {
-                self.opener.get_or_insert(side);
+                let is_openers = *self.opener.get_or_insert(side) == side;
                 self.first_syn.get_or_insert(now);
-                if self.syn_ack.is_none() {
+                if is_openers && self.syn_ack.is_none() {
                     self.syn = Some(offered);
                 }
             }
-            (true, true) => {
+            // Where both sides open the connection, the opener is the first, and answers as well.
+            (true, true) if self.opener != Some(side) => {
                 self.opener.get_or_insert(1 - side);
                 if let (Some(syn), None) = (self.syn, self.opened[side]) {
                     self.opened[side] = Some(now.since(syn.at));

@@ -139,7 +139,7 @@ mod tests {
     fn copies(packets: &[(u64, Vec<u8>)]) -> Vec<bool> {
         let mut copies = Copies::default();
         let found = packets.iter().map(|(us, ip)| {
-            let (packet, _) = parse_captured(ip).unwrap();
+            let (packet, _) = parse_captured(ip, ip.len() as u32).unwrap();
             copies.is_copy(Instant::ZERO + Duration::from_us(*us), Sighting::default(), &packet, ip)
         });
         let found: Vec<bool> = found.collect();

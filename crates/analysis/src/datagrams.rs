@@ -39,6 +39,9 @@ pub const BURST_GAP: Duration = Duration::from_ms(1);
 const SILENCE: Duration = Duration::from_s(10);
 /// A used spin bit changes with at most one packet in this number.
 const RANDOM: u64 = 4;
+/// The largest payload of UDP in a packet of 1 500 octets. QUIC has more only before segmentation by a device (UDP
+/// GSO), or behind its reverse (GRO).
+pub const LARGEST_QUIC: u16 = 1_472;
 /// Bytes of a UDP header.
 const HEADER: usize = 8;
 const VERSIONS: [u32; 2] = [1, 0x6b33_43cf];
@@ -140,8 +143,9 @@ struct SpinState {
 }
 
 impl SpinState {
-    fn packet(&mut self, now: Instant, value: bool) {
-        self.packets += 1;
+    /// A captured datagram of so many packets.
+    fn packet(&mut self, now: Instant, value: bool, packets: u16) {
+        self.packets += u64::from(packets);
         let before = self.value.replace(value);
         if before.is_none_or(|before| before == value) {
             return;
@@ -262,7 +266,8 @@ impl DatagramAnalysis {
             }
             // Short header, with the spin bit third.
             [first, ..] if first & 0xc0 == 0x40 && flow.quic.is_some() => {
-                flow.halves[side].spin.packet(now, first & 0x20 != 0);
+                let packets = packet.meta.payload_len().div_ceil(LARGEST_QUIC);
+                flow.halves[side].spin.packet(now, first & 0x20 != 0, packets);
             }
             _ => {}
         }
@@ -342,10 +347,10 @@ mod tests {
         let mut state = SpinState::default();
         for number in 0..1_000_u64 {
             let value = number / 20 % 2 == 1;
-            state.packet(at(2_000 * number), value);
+            state.packet(at(2_000 * number), value, 1);
             if number % 20 == 0 && number > 100 {
-                state.packet(at(2_000 * number + 50), !value);
-                state.packet(at(2_000 * number + 90), value);
+                state.packet(at(2_000 * number + 50), !value, 1);
+                state.packet(at(2_000 * number + 90), value, 1);
             }
         }
         let Spin::Used(trips) = state.finish() else { panic!("{state:?}") };
@@ -361,6 +366,20 @@ mod tests {
             analysis.packet(at(number * 20_000), &parsed(false, 160), &bytes(&[0x40 | (number as u8 & 0x20); 12]));
         }
         assert_eq!(analysis.finish()[0].up.spin, Spin::Absent, "no QUIC without a long header");
+    }
+
+    /// Before segmentation by a device: three datagrams of ten packets in each round trip of 40 ms.
+    #[test]
+    fn the_packets_of_a_datagram_count_each_for_the_spin_bit() {
+        let mut analysis = DatagramAnalysis::default();
+        analysis.packet(at(0), &parsed(false, 1_252), &bytes(&INITIAL));
+        for number in 0..150 {
+            let first = 0x40 | u8::from(number / 3 % 2 == 1) << 5;
+            analysis.packet(at(number * 40_000 / 3), &parsed(true, 12_520), &bytes(&[first; 10]));
+        }
+        let Spin::Used(trips) = analysis.finish()[0].down.spin else { panic!("not used") };
+        assert_eq!(trips.count, 48);
+        assert!((trips.median.unwrap().as_secs_f64() - 0.040).abs() < 0.001, "{trips:?}");
     }
 
     /// Voice: 50 datagrams a second of 160 bytes and 28 of headers, 75.2 kbit/s. Video: 30 bursts a second

@@ -81,7 +81,7 @@ fn is_feedback(packet: &Meta, flag: TcpFlags) -> bool {
 mod tests {
     use super::*;
     use crate::Analysis;
-    use lastmile_packet::{FlowAddresses, FlowId, FlowKey, Parsed};
+    use lastmile_packet::{FlowAddresses, FlowId, FlowKey, Parsed, SeqNumber};
     use lastmile_units::{Duration, Instant};
 
     /// The rows of table 2 of RFC 9768, AE, CWR and ECE of the SYN and of its answer.
@@ -114,7 +114,8 @@ mod tests {
         let mut packet = |ms, up, flags: TcpFlags, ecn: u8, payload: u16| {
             let forward = FlowAddresses::of_simulated(FlowId::new(0));
             let key = FlowKey { addresses: if up { forward } else { forward.reversed() }, protocol: 6 };
-            let meta = Meta { flags, traffic_class: ecn, header_len: 40, ip_len: 40 + payload, ..Meta::default() };
+            let (ack, traffic_class) = (SeqNumber::new(1), ecn);
+            let meta = Meta { flags, ack, traffic_class, header_len: 40, ip_len: 40 + payload, ..Meta::default() };
             analysis.packet(Instant::ZERO + Duration::from_ms(ms), &Parsed { meta, key, transport_offset: 20 });
         };
         let (syn, ack) = (TcpFlags::SYN, TcpFlags::ACK);

@@ -6,14 +6,15 @@
 //! constant for new data and cumulative ACKs, a binary search for retransmissions and SACK blocks.
 //!
 //! This file has the data packets, `acks.rs` the ACKs, `cause.rs` the causes of retransmissions,
-//! `limits.rs` the sender's limits and the results, `numbers.rs` packets that are missing, `repeats.rs`
-//! packets that repeat octets or fill holes, `reports.rs` the reports of duplicates, `state.rs` the parts
-//! of the state, `undo.rs` and `undone_repairs.rs` repairs that the sender undoes.
+//! `limits.rs` the sender's limits and the results, `numbers.rs` packets that are missing, `opening.rs`
+//! the SYNs, `repeats.rs` packets that repeat octets or fill holes, `reports.rs` the reports of duplicates,
+//! `state.rs` the parts of the state, `undo.rs` and `undone_repairs.rs` repairs that the sender undoes.
 
 mod acks;
 mod cause;
 mod limits;
 mod numbers;
+mod opening;
 mod repeats;
 mod reports;
 mod state;
@@ -140,16 +141,13 @@ impl Half {
         let (syn, fin) = (packet.flags.contains(TcpFlags::SYN), packet.flags.contains(TcpFlags::FIN));
         let len = payload + i64::from(syn) + i64::from(fin);
         self.last.data = None;
-        if syn && !packet.flags.contains(TcpFlags::ACK) {
-            self.stream.opening = Opening::Unanswered;
-        } else if self.stream.opening == Opening::Unanswered && packet.flags.contains(TcpFlags::ACK) {
-            self.account(now, None);
-            self.stream.opening = Opening::Answered(now);
-            self.limit = Some(self.limit_now());
-        }
+        let is_crossed = self.open(now, packet);
         self.last.numbers.note(packet.ip_id, self.size.segments(payload.unsigned_abs()) as u16);
         if packet.flags.contains(TcpFlags::RST) || len == 0 {
             self.out.repeats.probes += u64::from(self.is_empty_probe(packet));
+            return;
+        }
+        if is_crossed && payload == 0 {
             return;
         }
         if payload > 0 {
@@ -171,9 +169,7 @@ impl Half {
             self.stream.fin.get_or_insert(end - 1);
         }
         if payload > 0 && payload == len && self.is_probe(start, payload) {
-            self.out.repeats.probes += 1;
-            self.out.volume.bytes_probed += payload.unsigned_abs();
-            self.last.data = Some(Data { start, end, kind: Kind::Probe, ..Data::default() });
+            self.probe(start);
             return;
         }
         let is_again = self.recall(now, start);
@@ -284,6 +280,18 @@ impl Half {
         payload == 1
             && (self.window.closed_since.is_some() && start >= self.stream.una && start >= self.stream.next
                 || self.stream.next == self.stream.una && start == self.stream.una - 1 && start >= self.stream.origin)
+    }
+
+    /// Counts a probe with the octet at `start`.
+    fn probe(&mut self, start: i64) {
+        self.out.repeats.probes += 1;
+        self.out.volume.bytes_probed += 1;
+        self.last.data = Some(Data { start, end: start + 1, kind: Kind::Probe, ..Data::default() });
+        if start < self.stream.next || self.stream.probed == Some(start) {
+            self.recovery.reports.repeated(1);
+        } else {
+            self.stream.probed = Some(start);
+        }
     }
 
     fn pause(&mut self, now: Instant) {

@@ -2,8 +2,9 @@
 //! them.
 //!
 //! A packet is found in the other capture by a hash of what the path leaves unchanged: addresses,
-//! protocol, length, IPv4 identification, and the TCP header's numbers and timestamps. Equal packets
-//! are paired in their order. Network address translation between the captures hides all pairs. Octets of TCP that
+//! protocol, length, IPv4 identification, the TCP header's numbers, SACK blocks and timestamps, and the first octets
+//! of what other protocols carry, unless a snap length cut them in either capture. Equal packets are paired in their
+//! order. Network address translation between the captures hides all pairs. Octets of TCP that
 //! the captures show in packets of different lengths are paired by their numbers (`octets.rs`). Packets that no
 //! router forwards, as those of link-local addresses, are left out: equal ones pass on many links. Those of TCP count
 //! where both captures have their flow.
@@ -116,6 +117,7 @@ struct Way {
 /// Compares two captures; `None` if no packet is in both.
 #[must_use]
 pub fn join(mut first: Fingerprints, mut second: Fingerprints) -> Option<Joined> {
+    first.tell_apart(&mut second);
     first.all.sort_unstable();
     second.all.sort_unstable();
     let Found { mut pairs, mut single } = pair(&first.all, &second.all);

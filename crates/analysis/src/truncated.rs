@@ -1,27 +1,58 @@
-//! Truncated headers in captures: a short snap length cuts TCP options in the middle.
+//! Headers as captures have them: a short snap length cuts TCP options in the middle, and a packet before segmentation
+//! by a device may lack its length (large send offload of Windows, and BIG TCP of Linux, whose packets exceed 64 kB).
 //!
 //! Differs from [`lastmile_packet::parse_headers`]: truncated TCP options are omitted, and the
-//! packet is kept, with options that are marked as cut.
+//! packet is kept, with options that are marked as cut. A packet of TCP without a length has that of its frame, up to
+//! 65 535 octets.
 
 use lastmile_packet::{ParseError, Parsed, parse_headers};
 
 /// The longest fixed headers: IPv4 at most 60 bytes, IPv6 40, TCP 20 and at most 40 of options.
 const LONGEST: usize = 120;
 const TCP: u8 = 6;
+/// The fixed header of IPv6.
+const V6_HEADER: usize = 40;
 const TCP_FIXED: usize = 20;
 const DATA_OFFSET_AT: usize = 12;
 
-/// Reads the headers of an IP packet that may be truncated. The `bool` is true if options were cut.
+/// Reads the headers of an IP packet that may be truncated, in a frame with `whole` octets from there on. The `bool`
+/// is true if options were cut.
 ///
 /// # Errors
 ///
 /// The fixed headers are incomplete or contradict themselves.
-pub fn parse_captured(bytes: &[u8]) -> Result<(Parsed, bool), ParseError> {
+pub fn parse_captured(bytes: &[u8], whole: u32) -> Result<(Parsed, bool), ParseError> {
     let error = match parse_headers(bytes) {
         Ok(parsed) => return Ok((parsed, false)),
-        Err(error @ ParseError::Truncated { .. }) => error,
-        Err(error) => return Err(error),
+        Err(error) => error,
     };
+    if lacks_length(bytes) {
+        let mut headers = [0; LONGEST];
+        let kept = bytes.len().min(LONGEST);
+        headers[..kept].copy_from_slice(&bytes[..kept]);
+        let whole = u16::try_from(whole).unwrap_or(u16::MAX);
+        let (at, length) = if bytes[0] >> 4 == 4 { (2, whole) } else { (4, whole.saturating_sub(V6_HEADER as u16)) };
+        headers[at..at + 2].copy_from_slice(&length.to_be_bytes());
+        return parse_cut(&headers[..kept], parse_headers(&headers[..kept]).map(|parsed| (parsed, false)));
+    }
+    parse_cut(bytes, Err(error))
+}
+
+/// True for a packet of TCP whose header has no length, also with the option of jumbograms (RFC 2675).
+fn lacks_length(bytes: &[u8]) -> bool {
+    const HOP_BY_HOP: u8 = 0;
+    match bytes {
+        [first, _, 0, 0, _, _, _, _, _, TCP, ..] if first >> 4 == 4 => true,
+        [first, _, _, _, 0, 0, next, rest @ ..] if first >> 4 == 6 => {
+            *next == TCP || *next == HOP_BY_HOP && rest.get(V6_HEADER - 7) == Some(&TCP)
+        }
+        _ => false,
+    }
+}
+
+/// Reads the packet without the options that were cut, if this is why it cannot be read.
+fn parse_cut(bytes: &[u8], read: Result<(Parsed, bool), ParseError>) -> Result<(Parsed, bool), ParseError> {
+    let Err(error @ ParseError::Truncated { .. }) = read else { return read };
     let (Some(tcp), true) = (tcp_at(bytes), bytes.len() <= LONGEST) else { return Err(error) };
     let there = bytes.len().saturating_sub(tcp) / 4 * 4;
     if there < TCP_FIXED {
@@ -63,7 +94,7 @@ pub fn is_fragment(packet: &Parsed, ip: &[u8]) -> bool {
 fn tcp_at(bytes: &[u8]) -> Option<usize> {
     match bytes.first()? >> 4 {
         4 if *bytes.get(9)? == TCP => Some(4 * usize::from(bytes[0] & 0x0f)),
-        6 if *bytes.get(6)? == TCP => Some(40),
+        6 if *bytes.get(6)? == TCP => Some(V6_HEADER),
         _ => None,
     }
 }
@@ -85,13 +116,13 @@ mod tests {
         meta.ip_len = u16::from(meta.header_len) + 100;
         let mut bytes = Vec::new();
         write_packet(&meta, &FlowAddresses::of_simulated(FlowId::new(0)), &mut bytes);
-        let (parsed, cut) = parse_captured(&bytes[..54]).unwrap();
+        let (parsed, cut) = parse_captured(&bytes[..54], 172).unwrap();
         assert!(cut && parsed.meta.options().is_cut());
         assert_eq!(parsed.meta.options().timestamps(), Some((7, 8)));
         assert_eq!(parsed.meta.options().sack_count(), 0);
         assert_eq!(parsed.meta.payload_len(), 100);
-        assert!(parse_captured(&bytes[..39]).is_err());
-        let (whole, cut) = parse_captured(&bytes[..72]).unwrap();
+        assert!(parse_captured(&bytes[..39], 172).is_err());
+        let (whole, cut) = parse_captured(&bytes[..72], 172).unwrap();
         assert!(!cut && !whole.meta.options().is_cut());
     }
 
@@ -109,8 +140,33 @@ mod tests {
             (ipv6(44), true),
             (ipv6(17), false),
         ] {
-            let (parsed, _) = parse_captured(&ip).unwrap();
+            let (parsed, _) = parse_captured(&ip, ip.len() as u32).unwrap();
             assert_eq!(is_fragment(&parsed, &ip), expected, "{ip:02x?}");
+        }
+    }
+
+    /// Large packets before their segmentation, of 14 600 octets of payload and of more than IP has a length for.
+    #[test]
+    fn packets_of_tcp_without_a_length_have_that_of_their_frame() {
+        let mut meta = Meta { header_len: 40, ip_len: 1_040, ..Meta::default() };
+        let four = FlowAddresses::of_simulated(FlowId::new(0));
+        let mut bytes = Vec::new();
+        write_packet(&meta, &four, &mut bytes);
+        bytes[2..4].fill(0);
+        for (kept, whole, payload) in [(1_040, 14_640, 14_600), (40, 14_640, 14_600), (40, 185_000, 65_495)] {
+            let (parsed, cut) = parse_captured(&bytes[..kept], whole).unwrap();
+            assert_eq!((parsed.meta.payload_len(), cut), (payload, false));
+        }
+        assert!(parse_captured(&bytes, 39).is_err(), "shorter than its headers");
+        bytes[9] = 17;
+        assert!(parse_captured(&bytes, 1_040).is_err(), "no TCP");
+        // An extension of 8 octets for the option.
+        let tcp = bytes[20..40].to_vec();
+        let jumbo = [TCP, 0, 0xc2, 4, 0, 2, 0xd2, 0xa8];
+        for (next, extension, payload) in [(TCP, &[][..], 14_600), (0, &jumbo, 14_592)] {
+            let ip = [&[0x60, 0, 0, 0, 0, 0, next, 64][..], &[0x20; 32], extension, &tcp].concat();
+            meta = parse_captured(&ip, 14_660).unwrap().0.meta;
+            assert_eq!(meta.payload_len(), payload);
         }
     }
 }

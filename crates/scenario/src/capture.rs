@@ -4,6 +4,7 @@
 //! that ends in the middle of a packet is read up to there. Times are nanoseconds since 1970; pcapng tells
 //! their unit interface by interface (`if_tsresol`, by default the microsecond).
 
+mod blocks;
 mod frame;
 mod link;
 mod pcap;

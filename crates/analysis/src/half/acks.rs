@@ -142,6 +142,12 @@ impl Half {
             self.measure(now, &newest, clean, packet, is_bare);
         }
         self.settle_doubt(now, ack, packet);
+        if self.stream.probed.take_if(|probed| *probed < ack) == Some(self.stream.next) {
+            // The receiver had room for the octet of the probe.
+            self.stream.next += 1;
+            self.out.volume.bytes_probed -= 1;
+            self.out.volume.bytes_new += 1;
+        }
         let is_single = ack - self.stream.una == 1;
         self.stream.missed_end =
             (ack > self.stream.next).then_some(if is_single { self.times.delivered } else { Some(now) });

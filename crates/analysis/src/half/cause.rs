@@ -26,7 +26,7 @@
 
 use lastmile_units::{Duration, Instant};
 
-use super::state::{DUP_THRESH, Expiry, Old, Phase};
+use super::state::{DUP_THRESH, Expiry, Old, Opening, Phase};
 use super::{HOST_SLACK, Half, note};
 use crate::cause::Cause;
 
@@ -47,6 +47,10 @@ impl Half {
         }
         let Some(last_ack) = self.times.last_ack else { return Cause::Unknown };
         let silent = !recent(last_ack);
+        // Data of a SYN that the SYN-ACK does not acknowledge (RFC 7413, section 4.2.2) are sent again at once.
+        if !silent && matches!(self.stream.opening, Opening::Answered(at) if old.seen && old.last < at) {
+            return Cause::Unknown;
+        }
         let repaired = match self.recovery.phase {
             Phase::Open => None,
             Phase::Fast => Some(Cause::InRecovery),

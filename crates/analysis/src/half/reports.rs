@@ -57,6 +57,11 @@ impl Reports {
         self.retransmitted += end - start;
     }
 
+    /// Records that a probe repeats so many octets, of which a report comes as well.
+    pub(super) fn repeated(&mut self, octets: i64) {
+        self.retransmitted += octets;
+    }
+
     /// The retransmissions that a report of `left..right` shows to have been needless. `None`: the network duplicates.
     pub(super) fn needless(&mut self, left: i64, right: i64) -> Option<Needless> {
         self.reported += right - left;

@@ -80,6 +80,8 @@ pub(super) struct Stream {
     pub(super) una: i64,
     /// Offset of the FIN.
     pub(super) fin: Option<i64>,
+    /// Offset of the octet of the last probe of a closed window.
+    pub(super) probed: Option<i64>,
     /// After an acknowledgement of octets above all that were captured: the last acknowledgement of payload, if the
     /// last of these is the FIN.
     pub(super) missed_end: Option<Option<Instant>>,

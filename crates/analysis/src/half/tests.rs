@@ -10,6 +10,7 @@ use crate::{Analysis, Basis, Connection, Direction, Limit};
 
 mod capture;
 mod limits;
+mod opening;
 mod probes;
 mod recoveries;
 mod spurious;

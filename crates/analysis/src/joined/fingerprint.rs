@@ -1,6 +1,6 @@
 //! The properties of each packet that a comparison of two captures keeps.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::net::{IpAddr, Ipv6Addr};
 use std::ops::RangeInclusive;
@@ -23,6 +23,8 @@ pub(super) struct Fingerprint {
     pub(super) burst: u32,
     /// The TCP sequence number.
     pub(super) seq: u32,
+    /// Of other packets than those of TCP a hash of their first octets; zero where the capture lacks any of these.
+    pub(super) content: u32,
     /// Octets of payload.
     pub(super) payload: u16,
     /// True for the direction of the lesser key.
@@ -31,6 +33,11 @@ pub(super) struct Fingerprint {
     pub(super) retains: bool,
 }
 
+/// The first octets of a packet's content, which tell apart those that have no number: with a snap length of 68 octets
+/// Ethernet frames have as many of UDP over IPv4. The longest header of QUIC that stays the same has 21 (RFC 9000,
+/// section 17.3.1).
+const CONTENT: usize = 24;
+
 /// The packets of one capture, for their comparison with another.
 #[derive(Clone, Debug, Default)]
 pub struct Fingerprints {
@@ -38,15 +45,18 @@ pub struct Fingerprints {
     /// Flows of TCP that no router forwards.
     pub(super) local: BTreeSet<u32>,
     pub(super) key: HashKey,
+    /// The hashes of packets without the octets of their `content`.
+    cut: HashSet<u64, HashKey>,
     /// The interface at which each direction of a flow counts: the one that showed it first.
     sightings: HashMap<FlowKey, Sighting, HashKey>,
 }
 
 impl Fingerprints {
     /// Adds a packet captured at this time since 1970, by the clock of its capture. A packet that stays on its link is
-    /// omitted: those of two links may be equal, as reports of MLD are. The numbers of TCP tell its packets apart.
+    /// omitted: those of two links may be equal, as reports of MLD are. The numbers of TCP tell its packets apart, and
+    /// the first octets of others in `ip`, the captured part of the packet.
     /// A forwarding host shows each packet at several interfaces; the first one of each direction counts.
-    pub fn packet(&mut self, at_ns: u64, sighting: Sighting, packet: &Parsed) {
+    pub fn packet(&mut self, at_ns: u64, sighting: Sighting, packet: &Parsed, ip: &[u8]) {
         if *self.sightings.entry(packet.key).or_insert(sighting) != sighting {
             return;
         }
@@ -65,6 +75,9 @@ impl Fingerprints {
             hasher.write_u32(u32::from(meta.window) << 8 | u32::from(meta.flags.bits()));
             let (value, echo) = meta.options().timestamps().unwrap_or_default();
             hasher.write_u64(u64::from(value) << 32 | u64::from(echo));
+            for block in meta.options().sack_blocks() {
+                hasher.write_u64(u64::from(block.left.raw()) << 32 | u64::from(block.right.raw()));
+            }
             let octets = (meta.ack.raw(), value, echo);
             let whole = (meta.seq.raw(), meta.ip_len, meta.ip_id, meta.flags.bits());
             let shared = if payload > 0 { self.key.hash_one(octets) } else { self.key.hash_one((octets, whole)) };
@@ -74,17 +87,48 @@ impl Fingerprints {
         if is_local {
             self.local.insert(flow);
         }
+        let hash = hasher.finish();
+        let content = if meta.protocol == Protocol::Tcp { 0 } else { self.content(packet, ip) };
+        if content == 0 && meta.protocol != Protocol::Tcp {
+            self.cut.insert(hash);
+        }
         self.all.push(Fingerprint {
-            hash: hasher.finish(),
+            hash,
             number: u32::try_from(self.all.len()).unwrap_or(u32::MAX),
             at_ns: i64::try_from(at_ns).unwrap_or(i64::MAX),
             flow,
             burst,
             seq: meta.seq.raw(),
+            content,
             payload,
             forward: packet.key <= packet.key.reversed(),
             retains: payload > 0 || meta.flags.intersects(TcpFlags::SYN.with(TcpFlags::FIN)),
         });
+    }
+
+    /// A hash of the first octets behind the header of UDP and of SCTP, whose checksum the sender's device may
+    /// complete, and else behind that of IP. Zero where the capture lacks any of them.
+    fn content(&self, packet: &Parsed, ip: &[u8]) -> u32 {
+        const SCTP: u8 = 132;
+        let header = match (packet.meta.protocol, packet.key.protocol) {
+            (Protocol::Udp, _) => 8,
+            (_, SCTP) => 12,
+            _ => 0,
+        };
+        let from = usize::from(packet.transport_offset) + header;
+        let to = usize::from(packet.meta.ip_len).clamp(from, from + CONTENT);
+        ip.get(from..to).map_or(0, |octets| self.key.hash_one(octets) as u32 | 1)
+    }
+
+    /// Tells equal packets of the two captures apart by their contents, where both have them.
+    pub(super) fn tell_apart(&mut self, other: &mut Self) {
+        let mut cut = std::mem::take(&mut self.cut);
+        cut.extend(other.cut.drain());
+        for one in self.all.iter_mut().chain(&mut other.all).filter(|one| one.content != 0) {
+            if !cut.contains(&one.hash) {
+                one.hash ^= u64::from(one.content) << 32 | u64::from(one.content);
+            }
+        }
     }
 }
 

@@ -1,3 +1,5 @@
+mod unnumbered;
+
 use super::*;
 use crate::Sighting;
 use lastmile_packet::{FlowId, IpAddresses, Meta, Options, Parsed, Protocol, SeqNumber, TcpFlags};
@@ -28,13 +30,13 @@ fn captures_of(back: bool, ppm: i64, packets: u32, queue: impl Fn(u64) -> u64) -
     for number in 0..packets {
         let sent = u64::from(number) * 5_000_000;
         let queue = queue(sent);
-        first.packet(epoch + sent, HERE, &packet(false, number));
+        first.packet(epoch + sent, HERE, &packet(false, number), &[]);
         if number % 40 != 39 {
-            second.packet(epoch + clock(sent + 10_000_000 + queue), HERE, &packet(false, number));
+            second.packet(epoch + clock(sent + 10_000_000 + queue), HERE, &packet(false, number), &[]);
         }
         if back {
-            second.packet(epoch + clock(sent), HERE, &packet(true, number));
-            first.packet(epoch + sent + 10_000_000, HERE, &packet(true, number));
+            second.packet(epoch + clock(sent), HERE, &packet(true, number), &[]);
+            first.packet(epoch + sent + 10_000_000, HERE, &packet(true, number), &[]);
         }
     }
     (first, second)
@@ -180,8 +182,8 @@ fn with_one_direction_delays_are_relative() {
 #[test]
 fn captures_without_a_common_packet_are_not_joined() {
     let (mut one, mut other) = (Fingerprints::default(), Fingerprints::default());
-    one.packet(0, HERE, &packet(false, 1));
-    other.packet(0, HERE, &packet(false, 2));
+    one.packet(0, HERE, &packet(false, 1), &[]);
+    other.packet(0, HERE, &packet(false, 2), &[]);
     assert!(join(one, other).is_none());
 }
 
@@ -199,12 +201,12 @@ fn divided(first: &[(u64, u32, u32, u32)], second: &[(u64, u32, u32, u32)]) -> J
     let mut both = [Fingerprints::default(), Fingerprints::default()];
     for (glimpses, packets) in both.iter_mut().zip([first, second]) {
         for (at_ms, from, to, stamp) in packets {
-            glimpses.packet(at_ms * 1_000_000, HERE, &segment(*from, *to, *stamp));
+            glimpses.packet(at_ms * 1_000_000, HERE, &segment(*from, *to, *stamp), &[]);
         }
     }
     for number in [1, 1_000_000] {
-        both[1].packet(u64::from(number) * 1_000, HERE, &packet(true, number));
-        both[0].packet(u64::from(number) * 1_000 + 10_000_000, HERE, &packet(true, number));
+        both[1].packet(u64::from(number) * 1_000, HERE, &packet(true, number), &[]);
+        both[0].packet(u64::from(number) * 1_000 + 10_000_000, HERE, &packet(true, number), &[]);
     }
     let [first, second] = both;
     join(first, second).unwrap()
@@ -296,9 +298,9 @@ fn packets_whose_window_the_path_changed_are_at_both_captures() {
             let mut data = segment(number * 1_000, number * 1_000 + 1_000, 1);
             let mut ack = packet(true, number);
             (data.meta.window, ack.meta.window) = if which == 0 { (60, 30) } else { (30, 60) };
-            glimpses.packet(sent + [0, 10_000_000][which], HERE, &data);
+            glimpses.packet(sent + [0, 10_000_000][which], HERE, &data, &[]);
             if which == 1 || number != 1 {
-                glimpses.packet(sent + [10_000_000, 0][which], HERE, &ack);
+                glimpses.packet(sent + [10_000_000, 0][which], HERE, &ack, &[]);
             }
         }
     }
@@ -345,7 +347,7 @@ fn packets_that_stay_on_their_link_are_not_lost_between_the_captures() {
     let routed = [("192.168.0.5", "224.0.1.1"), ("2001:db8::1", "ff05::2"), ("2001:db8::1", "2001:db8::2")];
     let (mut first, mut second) = captures_of(true, 0, 20, |_| 0);
     for (place, (source, destination)) in local.into_iter().chain(routed).enumerate() {
-        first.packet(1_000_000_000_000 + 10_000_000 + place as u64, HERE, &between(source, destination));
+        first.packet(1_000_000_000_000 + 10_000_000 + place as u64, HERE, &between(source, destination), &[]);
     }
     let lost = |first: &Fingerprints, second: &Fingerprints| {
         let joined = join(first.clone(), second.clone()).unwrap();
@@ -359,9 +361,9 @@ fn packets_that_stay_on_their_link_are_not_lost_between_the_captures() {
             let mut one = between("fe80::1", "fe80::2");
             (one.meta.protocol, one.key.protocol) = (protocol, number);
             one.meta.seq = SeqNumber::new(number_of_it as u32);
-            first.packet(at_ms(ms), HERE, &one);
+            first.packet(at_ms(ms), HERE, &one, &[]);
             if number_of_it != 1 {
-                second.packet(at_ms(ms + 3_010), HERE, &one);
+                second.packet(at_ms(ms + 3_010), HERE, &one, &[]);
             }
         }
         lost(&first, &second)
@@ -381,8 +383,8 @@ fn equal_packets_of_two_links_are_no_pair() {
     };
     let (mut first, mut second) = captures_of(true, 0, 20, |_| 0);
     let of_connection = join(first.clone(), second.clone()).unwrap();
-    first.packet(1_000_000_000_000, HERE, &report());
-    second.packet(1_000_000_000_000 - 2_000_000_000, HERE, &report());
+    first.packet(1_000_000_000_000, HERE, &report(), &[]);
+    second.packet(1_000_000_000_000 - 2_000_000_000, HERE, &report(), &[]);
     let with_reports = join(first, second).unwrap();
     assert_eq!(with_reports.clock, of_connection.clock);
     assert_eq!((with_reports.there, with_reports.back), (of_connection.there, of_connection.back));
@@ -422,11 +424,11 @@ fn each_direction_counts_at_the_interface_that_shows_it_first() {
     for number in 0..1_000 {
         for back in [false, true] {
             let (data, sent) = (packet(back, number), u64::from(number) * 10_000_000);
-            host.packet(sent + if back { 16_000_000 } else { 0 }, HERE, &data);
+            host.packet(sent + if back { 16_000_000 } else { 0 }, HERE, &data, &[]);
             let arrival = sent + 10_000_000;
-            router.packet(arrival, Sighting { interface: u32::from(back), sent: false }, &data);
+            router.packet(arrival, Sighting { interface: u32::from(back), sent: false }, &data, &[]);
             if number % 10 != 9 {
-                router.packet(arrival + 5_000_000, Sighting { interface: u32::from(!back), sent: true }, &data);
+                router.packet(arrival + 5_000_000, Sighting { interface: u32::from(!back), sent: true }, &data, &[]);
             }
         }
     }

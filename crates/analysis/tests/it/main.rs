@@ -115,11 +115,11 @@ proptest! {
                     *byte = value;
                 }
             }
-            if let Ok((parsed, _)) = lastmile_analysis::parse_captured(&bytes) {
+            if let Ok((parsed, _)) = lastmile_analysis::parse_captured(&bytes, 60_000) {
                 prop_assert!(u16::from(parsed.meta.header_len) <= parsed.meta.ip_len);
                 analysis.packet(Instant::from_ps(u64::try_from(number).unwrap() << 58), &parsed);
             }
-            prop_assert!(parse_headers(&bytes).is_err() || lastmile_analysis::parse_captured(&bytes).is_ok());
+            prop_assert!(parse_headers(&bytes).is_err() || lastmile_analysis::parse_captured(&bytes, 60_000).is_ok());
         }
         analysis.finish().iter().flat_map(|connection| [&connection.up, &connection.down]).for_each(check);
     }

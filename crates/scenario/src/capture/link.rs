@@ -71,8 +71,11 @@ pub(super) fn ip_of(link: DataLink, frame: &[u8]) -> Option<&[u8]> {
 fn by_type(ethertype: u16, rest: &[u8]) -> Option<&[u8]> {
     match ethertype {
         0x0800 | 0x86dd => Some(rest),
-        // VLAN tags: four bytes, of which the last two are the next type (IEEE 802.1Q, 802.1ad).
-        0x8100 | 0x88a8 => by_type(u16::from_be_bytes([*rest.get(2)?, *rest.get(3)?]), rest.get(4..)?),
+        // VLAN tags: four bytes, of which the last two are the next type (IEEE 802.1Q, 802.1ad, and the types of outer
+        // tags before that).
+        0x8100 | 0x88a8 | 0x9100 | 0x9200 => {
+            by_type(u16::from_be_bytes([*rest.get(2)?, *rest.get(3)?]), rest.get(4..)?)
+        }
         // PPPoE session: six bytes of header (RFC 2516).
         0x8864 => ppp(rest.get(6..)?),
         _ => None,
@@ -104,7 +107,9 @@ mod tests {
         let ip = [0x45; 100];
         let pppoe = [&[0x88, 0x64, 0x11, 0, 0, 1, 0, 102, 0, 0x21][..]].concat();
         let tagged = [0x81, 0x00, 0x00, 0x05, 0x08, 0x00];
-        for head in [&[0x08, 0x00][..], &tagged, &pppoe] {
+        let doubly = |outer: [u8; 2]| [&outer[..], &[0, 6], &tagged].concat();
+        let (first, second, third) = (doubly([0x88, 0xa8]), doubly([0x91, 0]), doubly([0x92, 0]));
+        for head in [&[0x08, 0x00][..], &tagged, &first, &second, &third, &pppoe] {
             assert_eq!(ip_of(DataLink::ETHERNET, &ethernet(head, &ip)), Some(&ip[..]), "{head:02x?}");
         }
         assert_eq!(ip_of(DataLink::ETHERNET, &ethernet(&[0x08, 0x06], &[0; 28])), None, "ARP");

@@ -39,8 +39,7 @@ pub(super) fn read(file: impl Read, take: &mut Take<'_>) -> Result<Extent, Strin
             Err(why) => return Ok(Extent { broken: Some(why), ..extent }),
         };
         extent.bytes += RECORD_HEADER + u64::from(packet.incl_len);
-        let sighting = link::sighting(datalink, 0, &packet.data);
-        take(Frame { at_ns: Some(at_ns), sighting, ip: link::ip_of(datalink, &packet.data) })?;
+        take(Frame::new(Some(at_ns), datalink, 0, (&packet.data, packet.orig_len)))?;
     }
     Ok(extent)
 }
@@ -86,10 +85,11 @@ mod tests {
         bytes
     }
 
-    fn packets(bytes: &[u8]) -> (Extent, Vec<(u64, usize)>) {
+    /// What was read, and of each packet its time, and its kept and whole length.
+    fn packets(bytes: &[u8]) -> (Extent, Vec<(u64, usize, u32)>) {
         let mut seen = Vec::new();
         let mut note = |frame: Frame<'_>| {
-            seen.push((frame.at_ns.unwrap(), frame.ip.map_or(0, <[u8]>::len)));
+            seen.push((frame.at_ns.unwrap(), frame.ip.map_or(0, <[u8]>::len), frame.ip_len));
             Ok(())
         };
         (read(bytes, &mut note).unwrap(), seen)
@@ -99,7 +99,7 @@ mod tests {
     fn packets_longer_than_the_snap_length_are_read_to_the_end() {
         let (extent, seen) = packets(&file(101, &[(40, 40, 5), (60, 1500, 6), (60, 65_535, 7)]));
         assert_eq!(extent, Extent { bytes: 24 + 3 * 16 + 160, links: vec!["RAW".into()], ..Extent::default() });
-        assert_eq!(seen, [(1_000_005_000, 40), (1_000_006_000, 60), (1_000_007_000, 60)]);
+        assert_eq!(seen, [(1_000_005_000, 40, 40), (1_000_006_000, 60, 1_500), (1_000_007_000, 60, 65_535)]);
     }
 
     #[test]

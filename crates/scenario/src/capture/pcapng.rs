@@ -1,19 +1,17 @@
 //! pcapng (IETF draft-ietf-opsawg-pcapng).
 //!
-//! Of packets only the fixed fields are read, so that no option of a packet, nor a block that is not needed,
-//! can end the reading.
+//! Of packets only the fixed fields are read, and of an interface those and two options, so that no other option, nor a
+//! block that is not needed, can end the reading.
 
 use std::io::Read;
 
-use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
-use pcap_file::pcapng::{PcapNgReader, RawBlock};
 use pcap_file::{DataLink, Endianness};
 
+use super::blocks::{Block, Blocks, SECTION_HEADER};
 use super::frame::{Extent, Frame, Take, broken};
 use super::link;
 
 // Block types.
-const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
 /// Obsolete.
 const PACKET: u32 = 2;
@@ -54,22 +52,30 @@ impl Unit {
 }
 
 impl Interface {
-    fn new(description: &InterfaceDescriptionBlock<'_>) -> Self {
-        let link = link::of(description.linktype.into());
+    /// Options of a description: the unit of times, and seconds to add to them.
+    const RESOLUTION: u16 = 9;
+    const OFFSET: u16 = 14;
+
+    /// `None` for a description without its fixed fields.
+    fn new(description: &Block<'_>) -> Option<(DataLink, Self)> {
+        let (first, snap) = description.word(0).zip(description.word(1))?;
+        // 16 bits, and 16 without a meaning.
+        let link = link::of(if description.order == Endianness::Big { first >> 16 } else { first & 0xffff });
         let (mut resolution, mut offset_s) = (6, 0);
-        for option in &description.options {
-            match option {
-                InterfaceDescriptionOption::IfTsResol(told) => resolution = *told,
-                InterfaceDescriptionOption::IfTsOffset(told) => offset_s = told.cast_signed(),
+        for (code, value) in description.options(8) {
+            match (code, value, description.order) {
+                (Self::RESOLUTION, [told, ..], _) => resolution = *told,
+                (Self::OFFSET, told, order) => {
+                    let told = told.try_into().ok();
+                    let read = if order == Endianness::Big { i64::from_be_bytes } else { i64::from_le_bytes };
+                    offset_s = told.map_or(offset_s, read);
+                }
                 _ => {}
             }
         }
-        Self {
-            link: link::check(link).map(|()| link),
-            snap: description.snaplen,
-            unit: Unit::of_resolution(resolution),
-            offset_ns: i128::from(offset_s) * 1_000_000_000,
-        }
+        let unit = Unit::of_resolution(resolution);
+        let offset_ns = i128::from(offset_s) * 1_000_000_000;
+        Some((link, Self { link: link::check(link).map(|()| link), snap, unit, offset_ns }))
     }
 
     /// A time of this interface in nanoseconds.
@@ -90,42 +96,36 @@ struct Packet<'a> {
     /// In the unit of the interface; `None` for a simple packet.
     time: Option<u64>,
     data: &'a [u8],
+    /// Its octets, captured or not.
+    length: u32,
 }
 
-pub(super) fn read(mut file: impl Read, take: &mut Take<'_>) -> Result<Extent, String> {
-    // The header of the section: its type and its length, in an order that comes after.
-    let mut head = [0; 8];
-    file.read_exact(&mut head).map_err(|_| "too short for a capture".to_owned())?;
-    let length = [head[4], head[5], head[6], head[7]];
-    let length = u32::from_le_bytes(length).min(u32::from_be_bytes(length));
-    let mut reader =
-        PcapNgReader::new(head.as_slice().chain(file)).map_err(|error| format!("no pcapng: {}", broken(&error)))?;
-    let mut order = reader.section().endianness;
-    let mut extent = Extent { bytes: u64::from(length), ..Extent::default() };
+pub(super) fn read(file: impl Read, take: &mut Take<'_>) -> Result<Extent, String> {
+    let mut blocks = Blocks::new(file);
+    let mut extent = Extent::default();
     // A packet of a known link layer was read.
     let mut known = false;
     let mut interfaces: Vec<Interface> = Vec::new();
     loop {
-        let block = match reader.next_raw_block() {
-            None => return ended(extent, known),
-            Some(Err(error)) => return ended(Extent { broken: Some(broken(&error)), ..extent }, known),
-            Some(Ok(block)) => block,
+        let block = match blocks.next() {
+            Ok(Some(block)) => block,
+            Ok(None) => return ended(extent, known),
+            Err(error) if extent.bytes == 0 => return Err(format!("no pcapng: {}", broken(&error))),
+            Err(error) => return ended(Extent { broken: Some(broken(&error)), ..extent }, known),
         };
-        extent.bytes += u64::from(block.initial_len);
-        match block.type_ {
-            SECTION_HEADER => {
-                interfaces.clear();
-                order = reader.section().endianness;
-            }
+        let length = block.length();
+        match block.kind {
+            SECTION_HEADER => interfaces.clear(),
             INTERFACE_DESCRIPTION => {
-                interfaces = reader.interfaces().iter().map(Interface::new).collect();
-                if let Some(last) = reader.interfaces().last() {
-                    extent.note(link::of(last.linktype.into()));
-                }
+                let Some((link, interface)) = Interface::new(&block) else {
+                    let broken = Some("the description of an interface lacks its fixed fields".to_owned());
+                    return ended(Extent { broken, ..extent }, known);
+                };
+                extent.note(link);
+                interfaces.push(interface);
             }
             ENHANCED_PACKET | PACKET | SIMPLE_PACKET => {
-                let Some(packet) = packet(&block, order, &interfaces) else {
-                    extent.bytes -= u64::from(block.initial_len);
+                let Some(packet) = packet(&block, &interfaces) else {
                     let broken = Some("the lengths of the next packet contradict each other".to_owned());
                     return ended(Extent { broken, ..extent }, known);
                 };
@@ -133,11 +133,12 @@ pub(super) fn read(mut file: impl Read, take: &mut Take<'_>) -> Result<Extent, S
                 known |= frame.is_ok();
                 take(frame.unwrap_or_else(|why| {
                     extent.skipped.get_or_insert_with(|| why.to_owned());
-                    Frame { at_ns: None, sighting: link::Sighting::default(), ip: None }
+                    Frame::unknown(None)
                 }))?;
             }
             _ => {}
         }
+        extent.bytes += length;
     }
 }
 
@@ -154,30 +155,24 @@ fn frame<'a, 'i>(packet: &Packet<'a>, interfaces: &'i [Interface]) -> Result<Fra
     let number = packet.interface;
     let Some(interface) = interfaces.get(number as usize) else {
         // Of no interface: nobody knows its time or its link layer.
-        return Ok(Frame { at_ns: None, sighting: link::Sighting::default(), ip: Some(&[]) });
+        return Ok(Frame::unknown(Some(&[])));
     };
     let link = *interface.link.as_ref().map_err(String::as_str)?;
     let at_ns = packet.time.and_then(|time| interface.to_ns(time));
-    Ok(Frame { at_ns, sighting: link::sighting(link, number, packet.data), ip: link::ip_of(link, packet.data) })
+    Ok(Frame::new(at_ns, link, number, (packet.data, packet.length)))
 }
 
 /// The fixed fields of a packet's block; `None` where it is shorter than they say.
-fn packet<'a>(block: &'a RawBlock<'_>, order: Endianness, interfaces: &[Interface]) -> Option<Packet<'a>> {
-    let body = &*block.body;
-    let word = |number: usize| {
-        let bytes = body.get(4 * number..4 * number + 4)?.try_into().ok()?;
-        Some(match order {
-            Endianness::Big => u32::from_be_bytes(bytes),
-            Endianness::Little => u32::from_le_bytes(bytes),
-        })
-    };
-    if block.type_ == SIMPLE_PACKET {
+fn packet<'a>(block: &Block<'a>, interfaces: &[Interface]) -> Option<Packet<'a>> {
+    let (body, word) = (block.body, |number| block.word(number));
+    if block.kind == SIMPLE_PACKET {
         // It has no time and no length of what was kept, and is of the first interface.
         let snap = interfaces.first().map_or(0, |first| first.snap);
-        let kept = if snap == 0 { word(0)? } else { word(0)?.min(snap) };
-        return Some(Packet { interface: 0, time: None, data: body.get(4..)?.get(..kept as usize)? });
+        let length = word(0)?;
+        let kept = if snap == 0 { length } else { length.min(snap) };
+        return Some(Packet { interface: 0, time: None, data: body.get(4..)?.get(..kept as usize)?, length });
     }
-    let interface = match (block.type_, order) {
+    let interface = match (block.kind, block.order) {
         // 16 bits, and 16 of a count of drops.
         (PACKET, Endianness::Big) => word(0)? >> 16,
         (PACKET, Endianness::Little) => word(0)? & 0xffff,
@@ -185,24 +180,141 @@ fn packet<'a>(block: &'a RawBlock<'_>, order: Endianness, interfaces: &[Interfac
     };
     let time = u64::from(word(1)?) << 32 | u64::from(word(2)?);
     let data = body.get(20..)?.get(..word(3)? as usize)?;
-    Some(Packet { interface, time: Some(time), data })
+    Some(Packet { interface, time: Some(time), data, length: word(4)? })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// A block of this type in little-endian order.
+    fn block(kind: u32, body: &[u8]) -> Vec<u8> {
+        let length = (12 + body.len() as u32).to_le_bytes();
+        [&kind.to_le_bytes()[..], &length, body, &length].concat()
+    }
+
+    /// An option, padded.
+    fn option(code: u16, value: &[u8]) -> Vec<u8> {
+        let mut whole = [code, value.len() as u16].map(u16::to_le_bytes).concat();
+        whole.extend(value);
+        whole.resize(whole.len().next_multiple_of(4), 0);
+        whole
+    }
+
+    const SECTION: [u8; 16] = *b"\x4d\x3c\x2b\x1a\x01\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff";
+
+    /// A file of raw IP with a byte each of two packets of 9 at 3 units, whose interface has these options.
+    fn file(options: &[u8]) -> Vec<u8> {
+        let packet = block(ENHANCED_PACKET, &[0, 0, 3, 1, 9, 0x45].map(u32::to_le_bytes).concat());
+        let interface = block(INTERFACE_DESCRIPTION, &[&[101, 0, 0, 0, 0, 0, 0, 0][..], options].concat());
+        [block(SECTION_HEADER, &SECTION), interface, packet.clone(), packet].concat()
+    }
+
+    /// What was read, and the times of the packets.
+    fn times(file: &[u8]) -> (Extent, Vec<Option<u64>>) {
+        let mut times = Vec::new();
+        let extent = read(file, &mut |frame| {
+            assert_eq!((frame.ip, frame.ip_len), (Some(&[0x45][..]), 9));
+            times.push(frame.at_ns);
+            Ok(())
+        });
+        (extent.unwrap(), times)
+    }
+
     #[test]
     fn times_of_an_interface_count_in_its_unit() {
-        let to_ns = |raw, described: &InterfaceDescriptionBlock<'_>| Interface::new(described).to_ns(raw);
-        let mut interface = InterfaceDescriptionBlock::new(DataLink::RAW, 0);
-        assert_eq!(to_ns(3, &interface), Some(3_000), "microseconds where nothing is said");
-        interface.options.push(InterfaceDescriptionOption::IfTsResol(9));
-        assert_eq!(to_ns(3, &interface), Some(3));
-        interface.options.push(InterfaceDescriptionOption::IfTsOffset(2));
-        assert_eq!(to_ns(3, &interface), Some(2_000_000_003), "seconds are added");
-        interface.options.pop();
-        interface.options[0] = InterfaceDescriptionOption::IfTsResol(0x80 | 10);
-        assert_eq!(to_ns(512, &interface), Some(500_000_000), "1024ths of a second");
+        let at = |options: &[Vec<u8>]| times(&file(&options.concat())).1;
+        assert_eq!(at(&[]), [Some(3_000); 2], "microseconds where nothing is said");
+        assert_eq!(at(&[option(9, &[9])]), [Some(3); 2]);
+        let two_s = option(14, &2_i64.to_le_bytes());
+        assert_eq!(at(&[option(9, &[9]), two_s]), [Some(2_000_000_003); 2], "seconds are added");
+        assert_eq!(at(&[option(9, &[0x80 | 10])]), [Some(3_000_000_000 / 1_024); 2], "1024ths of a second");
+    }
+
+    /// The draft, section 3.5: readers must check for the end of the block, where `opt_endofopt` may be missing.
+    #[test]
+    fn options_of_an_interface_end_no_reading() {
+        let nanoseconds = || option(9, &[9]);
+        let end = || option(0, &[]);
+        let too_long = [2, 0, 100, 0, 1, 2, 3, 4].to_vec();
+        for (options, expected) in [
+            (vec![option(2, b"eth0")], 3_000),
+            (vec![nanoseconds()], 3),
+            (vec![option(3, b"R\xe9seau"), nanoseconds(), end()], 3),
+            (vec![option(6, &[0; 8]), nanoseconds(), end()], 3),
+            (vec![option(10, &[0; 4]), option(14, &[0; 4]), option(9, &[]), nanoseconds()], 3),
+            (vec![end(), nanoseconds()], 3_000),
+            (vec![nanoseconds(), too_long], 3),
+        ] {
+            let bytes = file(&options.concat());
+            let (extent, times) = times(&bytes);
+            assert_eq!((extent.broken, extent.bytes, extent.links), (None, bytes.len() as u64, vec!["RAW".to_owned()]));
+            assert_eq!(times, [Some(expected); 2], "{options:?}");
+        }
+    }
+
+    #[test]
+    fn both_byte_orders_and_sections_with_interfaces_of_their_own_are_read() {
+        let mut big = Vec::new();
+        for (kind, body) in [
+            (SECTION_HEADER, [0x1a2b_3c4d, 0x0001_0000, u32::MAX, u32::MAX].to_vec()),
+            (INTERFACE_DESCRIPTION, [101 << 16, 0, 9 << 16 | 1, 9 << 24, 14 << 16 | 8, 0, 2].to_vec()),
+            (ENHANCED_PACKET, [0, 0, 3, 1, 9, 0x45 << 24].to_vec()),
+            (PACKET, [7, 0, 3, 1, 9, 0x45 << 24].to_vec()),
+        ] {
+            let length = 12 + 4 * body.len() as u32;
+            big.extend([[kind, length].as_slice(), &body, &[length]].concat().into_iter().flat_map(u32::to_be_bytes));
+        }
+        let (extent, seen) = times(&[file(&[]), big, file(&[])].concat());
+        assert_eq!(extent.broken, None);
+        assert_eq!(seen, [3_000, 3_000, 2_000_000_003, 2_000_000_003, 3_000, 3_000].map(Some));
+    }
+
+    #[test]
+    fn a_file_is_read_up_to_a_damaged_block() {
+        let whole = file(&[]);
+        let last = whole.len() - 36;
+        let with = |at: usize, octet: u8| {
+            let mut bytes = whole.clone();
+            bytes[at] = octet;
+            bytes
+        };
+        for (bytes, why) in [
+            (whole[..whole.len() - 1].to_vec(), "it ends in the middle of a packet"),
+            (whole[..last + 5].to_vec(), "it ends in the middle of a packet"),
+            (with(last + 4, 37), "the length of a block"),
+            (with(last + 7, 0x7f), "the length of a block"),
+            (with(whole.len() - 4, 40), "the two lengths of a block differ"),
+            (with(last + 20, 5), "the lengths of the next packet contradict each other"),
+        ] {
+            let (extent, seen) = times(&bytes);
+            assert_eq!((extent.bytes, seen.len()), (last as u64, 1), "{why}");
+            assert!(extent.broken.as_ref().is_some_and(|text| text.contains(why)), "{extent:?}");
+        }
+        let take = &mut |_: Frame<'_>| Ok(());
+        assert_eq!(read(&whole[..20], take).unwrap_err(), "no pcapng: it ends in the middle of a packet");
+        assert!(read(&with(8, 0)[..], take).unwrap_err().contains("the byte order of a section"));
+    }
+
+    /// Hands over a few octets at a time, as a slow pipe.
+    struct Slow<'a>(&'a [u8]);
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let most = buffer.len().min(7);
+            self.0.read(&mut buffer[..most])
+        }
+    }
+
+    #[test]
+    fn blocks_longer_than_a_buffer_are_read_from_a_pipe() {
+        let name = vec![0; 1 << 20];
+        let bytes = [file(&[]), block(4, &name), file(&[])].concat();
+        let mut packets = 0;
+        let extent = read(Slow(&bytes), &mut |_| {
+            packets += 1;
+            Ok(())
+        });
+        assert_eq!((extent.unwrap().bytes, packets), (bytes.len() as u64, 4));
     }
 }

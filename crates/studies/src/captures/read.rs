@@ -281,7 +281,7 @@ fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>, mut tap: Option<&m
             counts.foreign += 1;
             return Ok(());
         };
-        match timed(frame.at_ns, ip, (&mut clock, &mut times)) {
+        match timed(frame.at_ns, (ip, frame.ip_len), (&mut clock, &mut times)) {
             Ok(((at, at_ns), (parsed, cut))) => {
                 last = last.max(at);
                 let capture::Sighting { interface, sent } = frame.sighting;
@@ -305,7 +305,7 @@ fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>, mut tap: Option<&m
                 if let Some(glimpses) = &mut sinks.glimpses
                     && !ends_on_its_link(&parsed, ip)
                 {
-                    glimpses.packet(at_ns, sighting, &parsed);
+                    glimpses.packet(at_ns, sighting, &parsed, ip);
                 }
             }
             Err(why) => {
@@ -341,11 +341,11 @@ fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>, mut tap: Option<&m
 /// The time of a frame, its packet, and whether the capture cut it; or why it cannot be analysed.
 fn timed(
     at_ns: Option<u64>,
-    ip: &[u8],
+    (ip, ip_len): (&[u8], u32),
     (clock, times): (&mut Clock, &mut capture::Times),
 ) -> std::result::Result<(Moment, (Parsed, bool)), String> {
     let at_ns = at_ns.ok_or("it has no time")?;
-    let parsed = parse_captured(ip).map_err(|error| error.to_string())?;
+    let parsed = parse_captured(ip, ip_len).map_err(|error| error.to_string())?;
     let late = || format!("its time is more than {} after that of the first", capture::Times::LONGEST);
     Ok((clock.read(at_ns, times).ok_or_else(late)?, parsed))
 }

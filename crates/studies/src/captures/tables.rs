@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use lastmile_analysis::Limit;
+use lastmile_analysis::datagrams::LARGEST_QUIC;
 use lastmile_results::format::{
     bytes, closings, estimated, grouped, number, or_dash, percent, rate, seconds, times, to_f64,
 };
@@ -29,10 +30,26 @@ pub(super) fn broken(document: &Document) -> Option<String> {
     ))
 }
 
+/// A warning of datagrams that are several packets.
+fn several_datagrams(document: &Document) -> Option<String> {
+    let is_several = |row: &&flows::FlowRow| {
+        row.protocol == "quic" && row.volume.largest_payload_bytes.is_some_and(|largest| largest > LARGEST_QUIC)
+    };
+    let count = document.datagram_flows.iter().filter(is_several).count();
+    (count > 0).then(|| {
+        format!(
+            "{} of QUIC with datagrams of more than {} bytes: the capture is before segmentation offload \
+             (UDP GSO) or behind receive offload (GRO), and counts, sizes and bursts are of such datagrams",
+            if count == 1 { "a direction".to_owned() } else { format!("{count} directions") },
+            grouped(LARGEST_QUIC.into())
+        )
+    })
+}
+
 /// Warnings about the file.
 pub(super) fn warnings(document: &Document) -> Vec<String> {
     let packets = document.packets;
-    let mut all = Vec::new();
+    let mut all: Vec<String> = several_datagrams(document).into_iter().collect();
     let mut warn = |text: String| all.push(text);
     if let Some(first) = &document.incidents.first_unreadable {
         warn(format!(

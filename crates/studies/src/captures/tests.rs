@@ -44,7 +44,7 @@ fn analysed() -> Analysed {
         let at = Instant::ZERO + Duration::from_ms(at_ms);
         analysis.packet(at, &packet);
         datagrams.packet(at, &packet, &[]);
-        glimpses.packet(at_ms * 1_000_000, Sighting::default(), &packet);
+        glimpses.packet(at_ms * 1_000_000, Sighting::default(), &packet, &[]);
     }
     // A connection without data.
     let (_, lone) = packets().remove(2);
@@ -144,4 +144,18 @@ fn datagrams_of_several_interfaces_count_once() {
     let (counts, up) = (&read[0].counts, read[0].datagrams[0].up);
     assert_eq!((counts.packets, counts.seen_before, counts.mirrored), (200, 100, 0));
     assert_eq!((up.packets, up.rate_bps(), up.peak_bps, up.longest_burst), (100, Some(80_000.0), 80_000.0, 1));
+}
+
+/// Next to a sender whose device divides datagrams of ten packets of QUIC.
+#[test]
+fn datagrams_that_are_several_packets_have_a_warning() {
+    let warnings = |payload: u16| {
+        let mut datagrams = DatagramAnalysis::default();
+        let (_, mut packet) = packets().remove(3);
+        packet.meta.ip_len = 28 + payload;
+        datagrams.packet(Instant::ZERO, &packet, &[&[0; 28][..], &[0xc3, 0, 0, 0, 1]].concat());
+        tables::warnings(&Document::new(&Analysed { datagrams: datagrams.finish(), ..analysed() }, None))
+    };
+    assert!(!warnings(1_472).iter().any(|text| text.contains("QUIC")));
+    assert!(warnings(12_520).iter().any(|text| text.starts_with("a direction of QUIC with datagrams")));
 }

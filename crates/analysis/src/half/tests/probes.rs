@@ -133,3 +133,53 @@ fn a_probe_whose_original_was_late_is_spurious_and_no_spurious_timeout() {
     let repeats = talk.up().repeats;
     assert_eq!((repeats.tail_probes, repeats.spurious, repeats.spurious_timeouts), (1, 1, 0));
 }
+
+/// A packet of this octet alone.
+fn octet(talk: &mut Talk, ms: u64, octet: u32) {
+    let meta = Meta { seq: SeqNumber::new(ISN).add(octet), ack: SeqNumber::new(8), ..Meta::default() };
+    talk.packet(ms, true, Meta { flags: TcpFlags::ACK, window: 1000, ..meta }, Options::NONE, 1);
+}
+
+/// RFC 9293, section 3.8.6.1: the receiver refuses the octet after the first segment at 500 ms, and has room for it at
+/// 900 ms.
+#[test]
+fn an_octet_of_a_probe_that_the_receiver_accepts_was_captured() {
+    let mut talk = Talk::open();
+    talk.data(200, 0);
+    talk.ack_with_window(300, 1, 0, &[]);
+    octet(&mut talk, 500, 1 + MSS);
+    talk.ack_with_window(600, 1, 0, &[]);
+    octet(&mut talk, 900, 1 + MSS);
+    let ack = SeqNumber::new(ISN).add(2 + MSS);
+    let open = Meta { seq: SeqNumber::new(8), ack, flags: TcpFlags::ACK, window: 1_000, ..Meta::default() };
+    talk.packet(1_000, false, open, Options::NONE, 0);
+    let rest = Meta { seq: ack, ack: SeqNumber::new(8), flags: TcpFlags::ACK, ..Meta::default() };
+    talk.packet(1_000, true, rest, Options::NONE, MSS as u16);
+    talk.packet(1_100, false, Meta { ack: ack.add(MSS), ..open }, Options::NONE, 0);
+    let up = talk.up();
+    let volume = up.volume;
+    assert_eq!((volume.bytes_acknowledged, volume.bytes_unseen), (2_001, 0));
+    assert_eq!((volume.bytes_new, volume.bytes_probed, up.repeats.probes), (2_001, 1, 2));
+    assert_eq!(up.repeats.packets(), 0);
+}
+
+/// RFC 2883: each keep-alive repeats an octet, and is reported as a duplicate; and so is a needless retransmission.
+#[test]
+fn reports_of_keep_alives_hide_no_needless_retransmission() {
+    let mut talk = Talk::open();
+    talk.data(200, 0);
+    talk.ack(300, 1, &[]);
+    let at = |offset: u32| SeqNumber::new(ISN).add(offset);
+    for ms in [10_000, 20_000, 30_000] {
+        octet(&mut talk, ms, MSS);
+        let meta = Meta { seq: SeqNumber::new(8), ack: at(1 + MSS), flags: TcpFlags::ACK, ..Meta::default() };
+        let report = Options::NONE.with_sack(&[SackBlock { left: at(MSS), right: at(1 + MSS) }]);
+        talk.packet(ms + 100, false, Meta { window: 16_000, ..meta }, report, 0);
+    }
+    talk.data(40_000, 1);
+    talk.data(41_000, 1);
+    talk.ack(41_100, 2, &[]);
+    talk.ack(41_110, 2, &[(1, 2)]);
+    let repeats = talk.up().repeats;
+    assert_eq!((repeats.probes, repeats.packets(), repeats.timeouts, repeats.spurious), (3, 1, 1, 1));
+}
