@@ -1,7 +1,7 @@
 //! The results of applications that people notice, in words and as one number by which runs are compared.
 
 use crate::format;
-use crate::schema::{Conference, Summary};
+use crate::schema::Summary;
 
 /// The results of one application that people notice in a run.
 #[derive(Clone, PartialEq, Debug)]
@@ -11,8 +11,9 @@ pub struct Noticed {
     /// In words.
     pub words: String,
     /// A time that grows with what bothers people: of pages the 95th percentile of the response, of a video start and
-    /// stalls, of a backup the mean time for a file, of a conference the time that late, skipped and frozen frames
-    /// take, of a game the 99th percentile of the response.
+    /// stalls, of a backup the mean time for a file, of a conference the time that late and skipped frames take, or
+    /// that of the freezes if it is longer, of a game the 99th percentile of the response. An application without any
+    /// result has bothered for its whole life.
     pub bother_s: f64,
 }
 
@@ -23,8 +24,7 @@ pub fn noticed(summary: &Summary) -> Vec<Noticed> {
     let pages = summary.pages.iter().map(|row| Noticed {
         name: row.name.clone(),
         words: pages(row.complete, row.response_s.p50, row.response_s.p95),
-        // Without a whole page people wait for the whole run.
-        bother_s: row.response_s.p95.unwrap_or(summary.run.duration_s),
+        bother_s: row.response_s.p95.unwrap_or_else(|| lived_s(summary, &row.name)),
     });
     let videos = all.videos.iter().map(|row| Noticed {
         name: row.name.clone(),
@@ -35,7 +35,7 @@ pub fn noticed(summary: &Summary) -> Vec<Noticed> {
             }
             None => "no picture".to_owned(),
         },
-        bother_s: row.start_s.unwrap_or(summary.run.duration_s) + row.stalled_s,
+        bother_s: row.start_s.unwrap_or_else(|| lived_s(summary, &row.name)) + row.stalled_s,
     });
     let backups = all.backups.iter().map(|row| Noticed {
         name: row.name.clone(),
@@ -43,7 +43,7 @@ pub fn noticed(summary: &Summary) -> Vec<Noticed> {
             Some(end_s) => format!("complete after {}, {}", format::seconds(end_s), backup(row.files_per_s)),
             None => backup(row.files_per_s),
         },
-        bother_s: if row.files_per_s > 0.0 { row.files_per_s.recip() } else { summary.run.duration_s },
+        bother_s: if row.files_per_s > 0.0 { row.files_per_s.recip() } else { lived_s(summary, &row.name) },
     });
     let conferences = all.conferences.iter().map(|row| Noticed {
         name: row.name.clone(),
@@ -54,19 +54,25 @@ pub fn noticed(summary: &Summary) -> Vec<Noticed> {
                 format!("{} of frames late or skipped, {freezes}", format::percent(row.bad_share()))
             }
         },
-        bother_s: bad_s(row, summary.run.duration_s),
+        // A skipped frame may also be a part of a freeze.
+        bother_s: match row.frames_shown {
+            0 => lived_s(summary, &row.name),
+            _ => (row.bad_share() * lived_s(summary, &row.name)).max(row.frozen_s),
+        },
     });
     let games = all.games.iter().map(|row| Noticed {
         name: row.name.clone(),
         words: game(row.response_s.p50, row.late_share, row.limit_s),
-        bother_s: row.response_s.p99.unwrap_or(summary.run.duration_s),
+        bother_s: row.response_s.p99.unwrap_or_else(|| lived_s(summary, &row.name)),
     });
     pages.chain(videos).chain(backups).chain(conferences).chain(games).collect()
 }
 
-/// The time that late, skipped and frozen frames take: the whole run without a frame.
-fn bad_s(row: &Conference, duration_s: f64) -> f64 {
-    if row.frames_shown == 0 { duration_s } else { row.bad_share() * duration_s + row.frozen_s }
+/// The life of the flow of this application. One that delivered nothing lives from its start to the end of the run.
+fn lived_s(summary: &Summary, name: &str) -> f64 {
+    let duration_s = summary.run.duration_s;
+    let flow = summary.flows.iter().find(|flow| flow.name == name);
+    flow.map_or(duration_s, |flow| flow.lived_s().unwrap_or((duration_s - flow.start_s).max(0.0)))
 }
 
 /// A conference without a picture.
@@ -126,7 +132,9 @@ pub(crate) fn game(p50: Option<f64>, late_share: Option<f64>, limit_s: f64) -> S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::{Applications, Backup, Game, PageResponse, Pages, RoundTrip, RunFacts, Video};
+    use crate::schema::{
+        Applications, Backup, Conference, Flow, Game, PageResponse, Pages, RoundTrip, RunFacts, Video,
+    };
 
     fn summary() -> Summary {
         Summary { run: RunFacts { duration_s: 60.0, ..RunFacts::default() }, ..Summary::default() }
@@ -175,19 +183,42 @@ mod tests {
         ];
         assert_eq!(words, expected);
         let bothers: Vec<f64> = all.iter().map(|one| one.bother_s).collect();
-        assert_eq!(bothers, [2.0, 7.5, 0.25, 3.5, 0.3]);
+        // 5 % of 60 s are longer than the freeze.
+        assert_eq!(bothers, [2.0, 7.5, 0.25, 3.0, 0.3]);
+    }
+
+    /// A conference of the last 5 s of 60 s: 40 % of its frames are 2 s, and a freeze of 3 s contains them.
+    #[test]
+    fn a_short_conference_bothers_no_longer_than_it_lasts() {
+        let talk = |(frames_shown, frozen_s)| {
+            let row = Conference {
+                name: "talk".into(),
+                frames_captured: 150,
+                frames_shown,
+                frames_lost: 60,
+                frozen_s,
+                ..Conference::default()
+            };
+            let applications = Applications { conferences: vec![row], ..Applications::default() };
+            let (start_s, bytes_delivered, goodput_bps) = (55.0, 187_500, 3e5);
+            let flow = Flow { name: "talk".into(), start_s, bytes_delivered, goodput_bps, ..Flow::default() };
+            noticed(&Summary { applications, flows: vec![flow], ..summary() })[0].bother_s
+        };
+        let bothers: Vec<f64> = [(90, 0.0), (90, 3.0), (0, 0.0)].into_iter().map(talk).collect();
+        assert_eq!(bothers, [2.0, 3.0, 5.0]);
     }
 
     #[test]
-    fn an_application_of_which_nothing_arrived_bothers_for_the_whole_run() {
+    fn an_application_of_which_nothing_arrived_bothers_from_its_start() {
         let applications = Applications {
             videos: vec![Video { name: "film".into(), ..Video::default() }],
             conferences: vec![Conference { name: "talk".into(), frames_captured: 9, ..Conference::default() }],
             games: vec![Game { name: "game".into(), ..Game::default() }],
             ..Applications::default()
         };
-        let all = noticed(&Summary { applications, ..summary() });
+        let flows = vec![Flow { name: "game".into(), start_s: 40.0, ..Flow::default() }];
+        let all = noticed(&Summary { applications, flows, ..summary() });
         let told: Vec<(&str, f64)> = all.iter().map(|one| (&*one.words, one.bother_s)).collect();
-        assert_eq!(told, [("no picture", 60.0), ("no frame shown", 60.0), ("no response", 60.0)]);
+        assert_eq!(told, [("no picture", 60.0), ("no frame shown", 60.0), ("no response", 20.0)]);
     }
 }

@@ -79,7 +79,8 @@ pub(crate) static SWARM: Section = Section {
     heading: "`kind = \"swarm\"`",
     about: "A peer of a peer-to-peer swarm: bulk data to some peers at a time and from some, over TCP connections \
             that come and go. At every \
-            `rechoke` the connection that delivered least gives way to a peer drawn at random (Cohen 2003). Two \
+            `rechoke` the connection that delivered least gives way to a peer drawn at random. Cohen (2003) chooses by \
+            rate every 10 s, and draws one peer in 30 s: `rechoke = \"30 s\"` draws as often. Two \
             traffics, `NAME-down` and \
             `NAME-up`; `direction` may ask for one of them alone. `count` is the number of peers on the client's side.",
     keys: &[

@@ -143,7 +143,8 @@ static ONOFF: Section = Section {
     heading: "`kind = \"onoff\"`",
     about: "Bursty UDP: a constant rate during exponential on-times, silence during exponential off-times. Give the \
             mean `rate` \
-            or the `peak`.",
+            or the `peak`. A packet's time at the peak counts while on: the rest of it is due in the next burst, and \
+            a burst shorter than that has no packet.",
     keys: &[
         Key::optional("rate", Kind::Rate, "follows from `peak`", "Mean rate in IP bits per second, silences included."),
         Key::optional("peak", Kind::Rate, "follows from `rate`", "Rate in IP bits per second while on."),

@@ -1,9 +1,12 @@
 //! One direction of a peer in a swarm: bulk data over several connections that open and close.
 //!
-//! Published: Cohen 2003, Incentives Build Robustness in BitTorrent. A peer sends to a few others at a time
-//! (four unchoked peers). Every ten seconds it compares their rates, drops the slowest, and unchokes another
-//! peer at random (the optimistic unchoke). The opposite direction, in which others send to this peer, is a
-//! source of its own.
+//! Published: Cohen 2003, Incentives Build Robustness in BitTorrent. A peer sends to a few others at a time (four
+//! unchoked peers). Every ten seconds it chooses them anew by the rates at which they send to it. One of them, the
+//! optimistic unchoke, is chosen without regard to its rate, and changes every third time, after 30 s.
+//!
+//! Here each rechoke drops the slowest peer and unchokes another one at random, by default every ten seconds: three
+//! times as often as the published optimistic unchoke changes, which is `rechoke = "30 s"`. The opposite direction, in
+//! which others send to this peer, is a source of its own.
 //!
 //! Differs: a connection exists only while it carries data, where real ones stay open and idle. The rates compared are
 //! those of this direction, because the rates between other peers are unknown. Every rechoke drops a peer, where a real

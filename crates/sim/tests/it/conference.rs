@@ -182,6 +182,19 @@ fn late_packets_are_received() {
     assert!(freezes.len() == 1 && freezes[0].as_secs_f64() < 8.1, "{freezes:?}");
 }
 
+/// An outage of 4 s fills a queue of 60 kB, and frames are dropped. Each report asks for a key frame until one arrives,
+/// 600 ms after it was captured.
+#[test]
+fn repeated_requests_yield_one_key_frame() {
+    let mut held = with_steps(network(5_000), &[(0, Some(5), 0), (20_000, None, 0), (24_000, Some(5), 0)]);
+    held.links[0].hop.line.delay = Duration::from_ms(580);
+    held.links[1].hop.queue = build::fifo_bytes(60_000);
+    held.duration = Duration::from_s(60);
+    let (_, conference) = call(&held);
+    assert!(conference.frames_lost > 30, "{}", conference.frames_lost);
+    assert_eq!(conference.key_frames, 2, "the first frame, and the one after the outage");
+}
+
 /// The frames and audio from 15 s on are on the wire at the end: 151 and 251 of 601 and 1001. The others are shown, and
 /// the rate grows after 10 s, when reports come.
 #[test]

@@ -12,8 +12,10 @@
 //! losses are judged over a second, and lower the rate once in 300 ms and a round trip at most. Also as in libwebrtc,
 //! the detector compares the growth over the groups so far, at most 60, with the threshold; by the draft's text it
 //! would be the growth from one group to the next, with which a queue of a second forms before an over-use. The
-//! filter's coefficient chi is 0.01, for which the draft has a range. Browsers use a line through recent delays
-//! (*trendline*) in place of the filter, and send probes to rise faster; the draft has neither.
+//! filter's coefficient chi is 0.01, for which the draft has a range. The bounds of the deviation of rates at over-uses
+//! are those of libwebrtc. The least growth near them is the draft's 1000 bit/s a report; libwebrtc has 4000 bit/s a
+//! second. Browsers use a line through recent delays (*trendline*) in place of the filter, and send probes to rise
+//! faster; the draft has neither.
 //!
 //! Cost: O(1) a packet, and a queue of the packets of half a second.
 
@@ -41,8 +43,13 @@ const RATE_WINDOW: Duration = Duration::from_ms(500);
 const GROWTH: f64 = 1.08;
 const BETA: f64 = 0.85;
 const ABOVE_RECEIVED: f64 = 1.5;
-/// Section 5.5: weight of the average of the rates at over-uses.
+/// Section 5.5: weight of the average of the rates at over-uses, and the least growth a report in bit/s.
 const MAXIMUM_WEIGHT: f64 = 0.05;
+const LEAST_GROWTH: f64 = 1000.0;
+/// Bounds of the variance of those rates relative to their average, in bit/s: 0.4 and 2.5 kbit/s in libwebrtc, a
+/// deviation of 14 and 35 kbit/s at 500 kbit/s. The draft has none.
+const LEAST_VARIANCE: f64 = 400.0;
+const MOST_VARIANCE: f64 = 2_500.0;
 /// Section 6: losses that raise and lower the rate, and the raise.
 const FEW_LOSSES: f64 = 0.02;
 const MANY_LOSSES: f64 = 0.1;
@@ -182,11 +189,22 @@ impl Detector {
     }
 }
 
-/// The average of the rates at over-uses, and its deviation relative to the average.
+/// The average of the rates at over-uses, and their variance relative to the average. Both in bit/s.
 #[derive(Clone, Copy, Debug)]
 struct Maximum {
     mean: f64,
     variance: f64,
+}
+
+impl Maximum {
+    fn new(mean: f64) -> Self {
+        Self { mean, variance: LEAST_VARIANCE }
+    }
+
+    /// Rates farther from the average than this are those of a line that has changed.
+    fn band(&self) -> f64 {
+        3.0 * libm::sqrt(self.variance * self.mean)
+    }
 }
 
 /// The control of one stream.
@@ -290,7 +308,7 @@ impl Gcc {
 
     fn increase(&mut self, since_ms: f64, arrives: Option<f64>, rtt: Duration) {
         if let (Some(maximum), Some(arrives)) = (self.maximum, arrives)
-            && arrives > maximum.mean + 3.0 * libm::sqrt(maximum.variance * maximum.mean)
+            && arrives > maximum.mean + maximum.band()
         {
             // The line has become faster: its rate is unknown.
             self.maximum = None;
@@ -299,7 +317,7 @@ impl Gcc {
             let frame = self.by_delay / 30.0;
             let packet = frame / (frame / PACKET_BITS).ceil().max(1.0);
             let response = 100.0 + ms(rtt);
-            self.by_delay + (0.5 * (since_ms / response).min(1.0) * packet).max(1000.0 * since_ms / 1000.0)
+            self.by_delay + (0.5 * (since_ms / response).min(1.0) * packet).max(LEAST_GROWTH)
         } else {
             self.by_delay * libm::pow(GROWTH, (since_ms / 1000.0).min(1.0))
         };
@@ -309,16 +327,17 @@ impl Gcc {
     }
 
     fn note_maximum(&mut self, arrives: f64) {
-        let maximum = self.maximum.get_or_insert(Maximum { mean: arrives, variance: 0.4 });
-        if arrives < maximum.mean - 3.0 * libm::sqrt(maximum.variance * maximum.mean) {
+        let maximum = self.maximum.get_or_insert(Maximum::new(arrives));
+        if arrives < maximum.mean - maximum.band() {
             // The line has become slower.
-            *maximum = Maximum { mean: arrives, variance: 0.4 };
+            *maximum = Maximum::new(arrives);
             return;
         }
         let apart = arrives - maximum.mean;
         maximum.mean += MAXIMUM_WEIGHT * apart;
         let relative = apart * apart / maximum.mean.max(1.0);
-        maximum.variance += MAXIMUM_WEIGHT * (relative - maximum.variance);
+        let variance = maximum.variance + MAXIMUM_WEIGHT * (relative - maximum.variance);
+        maximum.variance = variance.clamp(LEAST_VARIANCE, MOST_VARIANCE);
     }
 
     /// Section 6.
@@ -413,6 +432,34 @@ mod tests {
         feed(&mut control, (100, 200), 20_000, |_| false);
         assert!(control.rate() < 0.75 * before, "{} after {before}", control.rate());
         assert!((control.rate() / 170e3 - 1.0).abs() < 0.15, "{}", control.rate());
+    }
+
+    /// sqrt(400 x 500 000) = 14 142 bit/s, and sqrt(2500 x 500 000) = 35 355 bit/s.
+    #[test]
+    fn the_band_around_the_rate_of_an_over_use_is_three_deviations() {
+        let mut control = control();
+        control.note_maximum(500e3);
+        assert!((control.maximum.unwrap().band() - 3.0 * 14_142.0).abs() < 3.0);
+        // Rates 40 kbit/s from the mean: the variance rises from 400 towards 40 000^2 / 500 000 = 3200, up to 2500.
+        for up in [true, false].into_iter().cycle().take(200) {
+            let mean = control.maximum.unwrap().mean;
+            control.note_maximum(mean + if up { 40e3 } else { -40e3 });
+        }
+        let maximum = control.maximum.unwrap();
+        assert!((maximum.variance - 2_500.0).abs() < 1e-9 && (maximum.mean / 500e3 - 1.0).abs() < 0.01);
+        // A rate below the band begins anew.
+        control.note_maximum(300e3);
+        assert!((control.maximum.unwrap().mean - 300e3).abs() < 1e-9);
+    }
+
+    /// 120 kbit/s are frames of 4000 bits. Half of one in 10.1 s, the round trip and 100 ms, is 4 bit/s in 20 ms.
+    #[test]
+    fn near_the_rate_of_an_over_use_a_report_raises_the_rate_by_at_least_1000_bit_per_s() {
+        let mut control = control();
+        control.note_maximum(300e3);
+        control.by_delay = 120e3;
+        control.increase(20.0, Some(300e3), Duration::from_s(10));
+        assert!((control.by_delay - 121e3).abs() < 1e-6, "{}", control.by_delay);
     }
 
     /// 20 % of losses leave 0.9 of the rate for each report that is judged.

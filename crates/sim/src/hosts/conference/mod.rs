@@ -8,6 +8,8 @@
 //!
 //! The sender paces video at 2.5 times its target, as libwebrtc does, and audio not at all. It retransmits a video
 //! packet that a report misses until its frame is a second old, and sends a key frame when the receiver asks for one.
+//! It ignores requests that may have left before the latest key frame arrived: those within the round trip and the time
+//! of a report after its capture, and, as libwebrtc does, within 300 ms.
 //!
 //! Differs: the reports also are the requests for retransmissions (browsers send NACKs at once, RFC 4585), and a
 //! retransmitted packet is as large as the first (RFC 4588 adds 2 bytes). There is no forward error correction, no
@@ -41,6 +43,8 @@ const REPORT: u64 = 20 + 14;
 const STATUS: u64 = 7;
 /// The pacer's rate in terms of the target.
 const PACING: f64 = 2.5;
+/// The least time from a key frame to one that is requested.
+const BETWEEN_KEYS: Duration = Duration::from_ms(300);
 /// The least target of the encoder, in bit/s.
 const LEAST_VIDEO: f64 = 1e3;
 
@@ -297,9 +301,6 @@ impl Conference {
 
     /// The sender learns which packets have arrived, and when.
     fn on_feedback(&mut self, now: Instant, feedback: &Feedback, sent: &[Option<Sent>]) {
-        if feedback.wants_key {
-            self.sender.encoder.request_key();
-        }
         let mut reports = Vec::with_capacity(feedback.arrivals.len());
         let mut rtt = Duration::ZERO;
         let mut retransmissions = Vec::new();
@@ -318,6 +319,11 @@ impl Conference {
                 }
                 (None, _) => {}
             }
+        }
+        let latest_key = self.sender.captured.get(self.sender.latest_key as usize);
+        let respite = BETWEEN_KEYS.max(rtt + self.model.feedback);
+        if feedback.wants_key && latest_key.is_none_or(|captured| now.since(*captured) >= respite) {
+            self.sender.encoder.request_key();
         }
         self.counts.retransmitted += retransmissions.len() as u64;
         // Retransmissions go first, the oldest ahead.
