@@ -91,7 +91,7 @@ pub enum Contract {
         peak: Peak,
         /// MCR and MBS: frames of CLP = 0 within them are eligible for the guarantee.
         minimum: Sustainable,
-        /// MFS: the longest frame. Cells beyond are dropped, but for the last.
+        /// MFS: the longest frame. Of a longer one cell number MFS and all later ones are dropped, but for the last.
         mfs: CellCount,
         /// GFR.2: frames that are not eligible are tagged, all their cells.
         tagging: bool,

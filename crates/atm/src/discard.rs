@@ -19,9 +19,9 @@
 //! text. As there, `Q >= T` drops (EPD), and `q >= SPDth` with `Q > CongestTh` drops (SPD). In
 //! Sun's switch the last cell of a frame always passes if there is space, since it delimits the
 //! next frame ([`LastCell::Pass`]). It is not checked as a first cell, so a frame of one cell is
-//! never dropped early. The original EPD drops it with the others ([`LastCell::Drop`]). A switch
-//! sees only the ends of frames: if a last cell was lost upstream, the next frame counts as the
-//! rest of its frame.
+//! never dropped early. The original EPD drops it with the others ([`LastCell::Drop`]), unless a part
+//! of the frame was admitted, which it ends. A switch sees only the ends of frames: if a last cell
+//! was lost upstream, the next frame counts as the rest of its frame.
 //! Cost: a few comparisons for each cell, or run of cells.
 
 mod epd;

@@ -218,7 +218,7 @@ presets! {
         "RFC 1055; END and escape bytes, which depend on the data, are not counted";
     /// RFC 2684 routed, VC multiplexed.
     IPOA_VCMUX = "ipoa-vcmux", ["ipoa-vc", "rfc2684-routed-vc", "rfc2684r-vc"], Atm, min 0, [AAL5_TRAILER],
-        "RFC 2684 routed; the only one that carries a 40-byte ACK in one cell";
+        "RFC 2684 routed; the only one of RFC 2684, 2364 and 2516 with a 40-byte ACK in one cell";
     /// RFC 2684 routed, LLC encapsulated.
     IPOA_LLCSNAP = "ipoa-llcsnap", ["ipoa-llc", "rfc2684-routed-llc", "rfc2684r-llc"], Atm, min 0,
         [LLC_SNAP, AAL5_TRAILER],

@@ -51,6 +51,8 @@ pub struct Circuit {
     pub back: bool,
     /// Virtual channels between one pair of nodes. The flows of the traffic take them in turn.
     pub vcs: Vec<VcId>,
+    /// Name of their contract, for messages.
+    pub contract: Option<String>,
     /// Index into [`Atm::edges`] of its packets' class at the node where they become cells.
     pub edge: Option<usize>,
     /// The delay of ACKs at the node where the packets become cells. Only ABR VCs may have it.

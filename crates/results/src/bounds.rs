@@ -9,6 +9,8 @@
 //! - *the rate of each shaper* before such a link, and its burst;
 //! - *the ceiling of each class and the rate of each policer* before such a link that all its packets with data pass
 //!   whatever happens, as addresses, ports, protocol, code point and size tell, and their bursts;
+//! - *the limits of a virtual channel* that carries its data, and of its path: the shaper of its source, the peak rate
+//!   of available bit rate, and the rates of policers, each with what it lets pass at once ([`cells`]);
 //! - *the grants of each link* whose station has one request on the way: what one request brings, for
 //!   each of the shortest cycles;
 //! - *its receive window*: one window per round trip of the empty path, serialisation and
@@ -30,6 +32,7 @@
 //! [`fair`] has their equal shares.
 
 mod carryover;
+mod cells;
 mod constraint;
 pub(crate) mod fair;
 mod full;

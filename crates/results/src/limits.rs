@@ -152,13 +152,24 @@ impl Case<'_> {
                 0 | 1 => String::new(),
                 flows => format!(", shared by {flows} flows"),
             };
-            return format!("{} ({} busy{sharing}); {window}", full.words(), full.percent());
+            let waiting = self.wait_at_source(&full, cause).filter(|_| trip.is_none()).unwrap_or_default();
+            return format!("{} ({} busy{sharing}); {window}{waiting}", full.words(), full.percent());
         }
         if let Some(full) = self.fullest(&self.shape.ack_path).filter(|full| self.has_acks_alone(full.index)) {
             let remedy = self.remedy().map_or_else(String::new, |words| format!("; {words}"));
             return format!("ACKs fill {} ({} busy){remedy}; {window}", full.filled(), full.percent());
         }
         window
+    }
+
+    /// The wait behind what holds packets at the source of their virtual channel, in words; queues of cells have no
+    /// waits of packets.
+    fn wait_at_source(&self, full: &Full<'_>, cause: &str) -> Option<String> {
+        let own_s = self.own_round_trip_s(cause).filter(|_| full.holds_at_source())?;
+        let waited_s = own_s - self.shape.base_rtt_s(self.network);
+        let is_told = waited_s >= own_s * WORTH_TELLING;
+        let [own, waited] = [own_s, waited_s].map(format::seconds);
+        is_told.then(|| format!("; round trip {own}, {waited} of it at the source and in queues of cells"))
     }
 
     /// The words for a window limit, such as `receive window 64 KiB / round trip 3.2 s, of which

@@ -8,11 +8,12 @@
 //!
 //! ```text
 //! reverse packets  g Cr / P                            forward packets  min(M (1-g) Cr / Pack, f Cf / P)
-//! reverse ACKs     (1-g) Cr / Pack                     forward ACKs     min((1-f) Cf / Pack, g Cr / P)
+//! reverse ACKs     (1-g) Cr / Pack                     forward ACKs     min((1-f) Cf / Pack, g Cr / (P M))
 //! ```
 //!
 //! The published table prints f instead of the (1-f) of the forward ACKs; the text around it agrees
-//! with the form above. It lists the reverse packets without the ACKs that they need, which
+//! with the form above. There M of the forward ACKs is 1, since each reverse packet has an ACK of
+//! its own. The table lists the reverse packets without the ACKs that they need, which
 //! [`TwoWay::reverse_acknowledged`] adds. Sizes are those on the wire of each link, where the
 //! publication uses one size for both. OAM cells are subtracted from both rates.
 
@@ -110,7 +111,7 @@ pub struct OneWay {
 pub struct TwoWay {
     /// `min(M (1-g) Cr / Pack, f Cf / P)`.
     pub forward_packets: Bounded,
-    /// `min((1-f) Cf / Pack, g Cr / P)`.
+    /// `min((1-f) Cf / Pack, g Cr / (P M))`.
     pub forward_acks: Bounded,
     /// `g Cr / P`.
     pub reverse_packets: Fraction,
@@ -137,7 +138,7 @@ impl Line {
     /// The bounds for two-way traffic in which packets have the share `f` of the forward and `g` of
     /// the reverse link.
     ///
-    /// `None` for packets without bytes on the wire, products above 128 bits, or shares above one.
+    /// `None` for packets without bytes on the wire, an M of 0, products above 128 bits, or shares above one.
     #[must_use]
     pub fn two_way(&self, f: Fraction, g: Fraction) -> Option<TwoWay> {
         if f > Fraction::ONE || g > Fraction::ONE {
@@ -153,7 +154,7 @@ impl Line {
         let released = reverse_acks.checked_mul(self.packets_per_ack)?;
         Some(TwoWay {
             forward_packets: Bounded::lesser(forward(self.data, f)?, released),
-            forward_acks: Bounded::lesser(ack_class, reverse_packets),
+            forward_acks: Bounded::lesser(ack_class, reverse_packets.checked_div(self.packets_per_ack)?),
             reverse_packets,
             reverse_acks,
             reverse_acknowledged: Bounded::lesser(reverse_packets, acknowledged),
@@ -214,6 +215,10 @@ mod tests {
             assert_eq!(found.forward_acks.limit, Limit::Other);
             assert_eq!(found.reverse_acknowledged.rate, found.reverse_packets);
         }
+        // Half of 64 kbit/s are 4 packets a second, with an ACK for every two of them.
+        let found = line(64, 2).two_way(f, share(50)).unwrap();
+        assert_eq!(found.reverse_acknowledged.rate, Fraction::whole(4));
+        assert_eq!(found.forward_acks, Bounded { rate: Fraction::whole(2), limit: Limit::Other });
         // 4 packets for each of 400 ACKs a second would be 12.8 Mbit/s: the bound is that of the
         // packet class, 0.997 * 8 Mbit/s = 997 packets.
         let found = line(256, 4).two_way(f, share(50)).unwrap();

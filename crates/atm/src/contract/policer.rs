@@ -199,7 +199,7 @@ impl Policer {
         if !self.within_peak(at) {
             return Verdict::DropPeak;
         }
-        if !first && cell.low_priority != frame.low_priority || frame.cells >= mfs && !cell.last {
+        if !first && cell.low_priority != frame.low_priority || frame.cells + 1 >= mfs && !cell.last {
             return Verdict::DropFrame;
         }
         let eligible = if first { !cell.low_priority && gcra.conforms(at.units(), 1) } else { frame.eligible };

@@ -13,7 +13,8 @@ pub enum LastCell {
     /// The cell passes if there is space, since it delimits the next frame.
     #[default]
     Pass,
-    /// The cell is dropped with the others.
+    /// The cell is dropped with the others of a frame of which none was admitted. After a part of a frame it passes as
+    /// with [`LastCell::Pass`], since it also ends that part.
     Drop,
 }
 
@@ -58,8 +59,8 @@ impl FrameRules {
         }
         let first = !state.receiving;
         state.receiving = !last;
-        if last && self.last_cell == LastCell::Pass {
-            state.discarding = None;
+        if last && (self.last_cell == LastCell::Pass || state.partial) {
+            (state.discarding, state.partial) = (None, false);
             return limits.full(seen, low);
         }
         if first {
@@ -68,10 +69,11 @@ impl FrameRules {
         let reason = state.discarding.or_else(|| {
             let full = limits.full(seen, low);
             state.discarding = full.map(|_| CellDrop::Ppd);
+            state.partial = full.is_some() && !first;
             full
         });
         if last {
-            state.discarding = None;
+            (state.discarding, state.partial) = (None, false);
         }
         reason
     }

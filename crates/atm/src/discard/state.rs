@@ -9,13 +9,15 @@ pub struct FrameState {
     pub receiving: bool,
     /// The reason for which the cells of the frame are dropped, if they are.
     pub discarding: Option<CellDrop>,
+    /// Earlier cells of the frame that is dropped were admitted.
+    pub partial: bool,
     /// SPD may drop a frame.
     pub armed: bool,
 }
 
 impl Default for FrameState {
     fn default() -> Self {
-        Self { receiving: false, discarding: None, armed: true }
+        Self { receiving: false, discarding: None, partial: false, armed: true }
     }
 }
 

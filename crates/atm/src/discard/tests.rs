@@ -21,7 +21,7 @@ fn seen(queue: u32, vc: u32) -> Occupancy {
     Occupancy { queue, memory: queue, vc, active: 1 }
 }
 
-const IDLE: FrameState = FrameState { receiving: false, discarding: None, armed: true };
+const IDLE: FrameState = FrameState { receiving: false, discarding: None, partial: false, armed: true };
 const MIDDLE: FrameState = FrameState { receiving: true, ..IDLE };
 
 /// One cell that is not the last: what becomes of it, and the state after.
@@ -52,7 +52,7 @@ fn spd_row_2_below_both_thresholds_a_frame_is_accepted() {
 
 #[test]
 fn spd_row_3_one_frame_of_a_vc_above_its_threshold_is_dropped() {
-    let dropped = FrameState { receiving: true, discarding: Some(CellDrop::Spd), armed: false };
+    let dropped = FrameState { discarding: Some(CellDrop::Spd), armed: false, ..MIDDLE };
     assert_eq!(cell(&spd(), IDLE, seen(201, 20)), (Some(CellDrop::Spd), dropped), "q = SPDth counts as above");
     assert_eq!(cell(&spd(), IDLE, seen(499, 400)), (Some(CellDrop::Spd), dropped));
 }
@@ -66,20 +66,20 @@ fn spd_row_4_otherwise_the_frame_is_accepted() {
 
 #[test]
 fn spd_row_5_at_the_threshold_of_epd_every_frame_is_dropped_and_spd_stays_armed() {
-    let dropped = FrameState { receiving: true, discarding: Some(CellDrop::Epd), armed: true };
+    let dropped = FrameState { discarding: Some(CellDrop::Epd), ..MIDDLE };
     assert_eq!(cell(&spd(), IDLE, seen(500, 1)), (Some(CellDrop::Epd), dropped));
     assert_eq!(cell(&spd(), IDLE, seen(500, 400)), (Some(CellDrop::Epd), dropped));
 }
 
 #[test]
 fn spd_row_6_the_rest_of_a_discarded_frame_is_dropped_however_empty_the_queue() {
-    let discarding = FrameState { receiving: true, discarding: Some(CellDrop::Spd), armed: false };
+    let discarding = FrameState { discarding: Some(CellDrop::Spd), armed: false, ..MIDDLE };
     assert_eq!(cell(&spd(), discarding, seen(1, 1)), (Some(CellDrop::Spd), discarding));
 }
 
 #[test]
 fn spd_row_7_a_full_buffer_discards_the_rest_of_a_frame() {
-    let partial = FrameState { discarding: Some(CellDrop::Ppd), ..MIDDLE };
+    let partial = FrameState { discarding: Some(CellDrop::Ppd), partial: true, ..MIDDLE };
     assert_eq!(cell(&spd(), MIDDLE, seen(999, 400)), (None, MIDDLE), "inside a frame only Qmax counts");
     assert_eq!(cell(&spd(), MIDDLE, seen(1000, 400)), (Some(CellDrop::QueueFull), partial));
     assert_eq!(cell(&spd(), partial, seen(10, 4)), (Some(CellDrop::Ppd), partial));
@@ -110,6 +110,25 @@ fn the_original_epd_drops_the_last_cell_too() {
     assert_eq!(cell(&epd, IDLE, seen(500, 1)), (Some(CellDrop::Epd), discarding));
     assert_eq!(last(&epd, discarding, seen(1, 1)), (Some(CellDrop::Epd), IDLE));
     assert_eq!(last(&epd, MIDDLE, seen(999, 1)), (None, IDLE));
+}
+
+/// The last cell of a frame of which a part was admitted ends that part: without it the receiver
+/// would join the part and the next frame, and lose both.
+#[test]
+fn the_end_of_a_frame_that_was_admitted_in_part_passes_whatever_becomes_of_last_cells() {
+    for scheme in [Scheme::Ppd, Scheme::Epd { threshold: cells(500) }] {
+        let rules = rules(scheme, LastCell::Drop);
+        let partial = FrameState { discarding: Some(CellDrop::Ppd), partial: true, ..MIDDLE };
+        assert_eq!(cell(&rules, MIDDLE, seen(1000, 4)), (Some(CellDrop::QueueFull), partial));
+        assert_eq!(cell(&rules, partial, seen(10, 4)), (Some(CellDrop::Ppd), partial));
+        assert_eq!(last(&rules, partial, seen(999, 4)), (None, IDLE));
+        assert_eq!(last(&rules, partial, seen(1000, 4)), (Some(CellDrop::QueueFull), IDLE));
+    }
+    // Of this frame nothing was admitted.
+    let ppd = rules(Scheme::Ppd, LastCell::Drop);
+    let (reason, whole) = cell(&ppd, IDLE, seen(1000, 4));
+    assert_eq!((reason, whole.partial), (Some(CellDrop::QueueFull), false));
+    assert_eq!(last(&ppd, whole, seen(10, 4)), (Some(CellDrop::Ppd), IDLE));
 }
 
 #[test]

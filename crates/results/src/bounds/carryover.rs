@@ -98,14 +98,19 @@ impl<'a> Carried<'a> {
     /// entrance; `None` where it has no limit that is known.
     fn time_behind(&self, from: usize, with_queue: bool) -> Option<Duration> {
         let at = self.shape.data_path.iter().position(|index| *index == from)?;
-        let mut sum = Duration::ZERO;
-        for (number, index) in self.shape.data_path[at..].iter().enumerate() {
+        let (mut sum, mut rest) = (Duration::ZERO, &self.shape.data_path[at..]);
+        while let Some((index, after)) = rest.split_first() {
             let link = &self.network.links[*index];
             let line = &link.hop.line;
+            if self.network.atm.as_ref().is_some_and(|atm| atm.links.contains(index)) {
+                let (time, links) = self.across_cells(*index)?;
+                (sum, rest) = (sum + time, rest.get(links..)?);
+                continue;
+            }
+            rest = after;
             let varies = line.impairments.may_hasten() || line.trace.as_ref().and_then(Trace::least_delay).is_some();
-            let of_cells = self.network.atm.as_ref().is_some_and(|atm| atm.links.contains(index));
-            let is_queued = number > 0 || with_queue;
-            if varies || of_cells || line.grants.is_some() || (is_queued && line.trace.is_some()) {
+            let is_queued = *index != from || with_queue;
+            if varies || line.grants.is_some() || (is_queued && line.trace.is_some()) {
                 return None;
             }
             sum += line.delay + line.far_end + self.network.nodes[link.to].processing;
@@ -117,11 +122,27 @@ impl<'a> Carried<'a> {
         }
         Some(sum)
     }
+
+    /// The longest time of a packet from the source of the virtual channel that carries the data on link number `from`
+    /// to its far end, and the number of its links from there on.
+    fn across_cells(&self, from: usize) -> Option<(Duration, usize)> {
+        let (atm, outcome) = (self.network.atm.as_ref()?, self.outcome.atm.as_ref()?);
+        let own = atm.circuits.iter().filter(|circuit| circuit.traffic == self.shape.traffic && !circuit.back);
+        let vcs = own.flat_map(|circuit| &circuit.vcs).filter_map(|vc| {
+            let route = &atm.network.vcs[vc.index()].route;
+            let place = route.iter().position(|link| atm.links[link.index()] == from)?;
+            Some((Duration::from_ns(outcome.vcs[vc.index()].transit.max_ns + 1), route.len() - place))
+        });
+        vcs.reduce(|a, b| (a.0.max(b.0), a.1.min(b.1)))
+    }
 }
 
 /// The most bytes of datagrams that can be on the way: the largest backlogs of the path's queues, and the contents of
-/// its wires.
+/// its wires. The contents of links of cells are not known.
 fn on_wires_and_in_queues(network: &Network, outcome: &Outcome, flow: &FlowOutcome) -> f64 {
+    if network.atm.as_ref().is_some_and(|atm| flow.data_path.iter().any(|index| atm.links.contains(index))) {
+        return f64::INFINITY;
+    }
     let held = |index: &usize| {
         let line = &network.links[*index].hop.line;
         let wire = line.rate.map_or(0.0, |rate| format::to_f64(rate.as_bps()) / 8.0 * line.delay.as_secs_f64());

@@ -1,5 +1,5 @@
 //! Constraints on the packets of a link: the rate of its wire, shapers, ceilings of classes and policers before it, the
-//! grants of a head end.
+//! grants of a head end, and limits of virtual channels.
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_model::{Link, Network};
@@ -9,6 +9,7 @@ use lastmile_queueing::spec::{Limiter, Shaper};
 use lastmile_theory::asymmetry;
 use lastmile_units::{BitRate, ByteCount, Instant, WireBytes};
 
+use super::cells::CellLimit;
 use crate::format::{self, to_f64};
 use crate::interval::Interval;
 
@@ -30,6 +31,8 @@ pub(crate) enum Constraint {
     Shaper(Shaper),
     /// A station with one request on the way.
     Grants(Cycle),
+    /// A limit of the virtual channels that enter the link, or of a policer at its queues.
+    Cells(CellLimit),
 }
 
 impl Constraint {
@@ -70,9 +73,9 @@ impl Constraint {
         path.iter().copied().flat_map(of).collect()
     }
 
-    /// True for one that only some packets of its link may pass: a class, or a policer.
+    /// True for one that only some packets of its link may pass: a class, a policer, or a virtual channel.
     pub(super) const fn is_of_some(&self) -> bool {
-        matches!(self, Self::Shaper(Shaper { by: Limiter::Class(_) | Limiter::Policer, .. }))
+        matches!(self, Self::Cells(_) | Self::Shaper(Shaper { by: Limiter::Class(_) | Limiter::Policer, .. }))
     }
 
     /// True for a policer, behind which packets wait in the queue of the link.
@@ -119,6 +122,7 @@ impl Constraint {
             Self::Grants(cycle) => {
                 packets_in(cycle.brings, to_f64(layer.on_wire(ip).as_u64())) / cycle.time.as_secs_f64()
             }
+            Self::Cells(limit) => limit.packets_per_s(ip),
         }
     }
 
@@ -165,6 +169,7 @@ impl Constraint {
                 PerRequest::Packet => 2.0 * to_f64(payload),
                 PerRequest::Bytes(bytes) | PerRequest::Burst(bytes) => 2.0 * to_f64(bytes.as_u64()),
             }),
+            Self::Cells(limit) => Some(limit.beyond()),
         }
     }
 
@@ -188,6 +193,8 @@ impl Constraint {
                 };
                 a_second(requests) * cycle.time.as_secs_f64()
             }
+            // Data of all flows of a traffic, each on a channel of its own or several on one.
+            Self::Cells(limit) => a_second(bits) / (limit.cell_bps * limit.channels()),
         }
     }
 
@@ -214,6 +221,7 @@ impl Constraint {
                     }
                 }
             }
+            Self::Cells(limit) => limit.words(),
         }
     }
 
@@ -222,7 +230,7 @@ impl Constraint {
         match self {
             Self::Wire(_) | Self::Changing { .. } => format!("link {}", link.hop.name),
             Self::Shaper(Shaper { by: Limiter::Shaper, .. }) => format!("the shaper of link {}", link.hop.name),
-            Self::Shaper(_) | Self::Grants(_) => format!("the {}", self.words(link)),
+            Self::Shaper(_) | Self::Grants(_) | Self::Cells(_) => format!("the {}", self.words(link)),
         }
     }
 
@@ -230,7 +238,7 @@ impl Constraint {
     pub(crate) fn words_for_acks(&self, link: &Link) -> String {
         match self {
             Self::Wire(_) | Self::Changing { .. } => format!("ACKs on link {}", link.hop.name),
-            Self::Shaper(_) | Self::Grants(_) => format!("ACKs by the {}", self.words(link)),
+            Self::Shaper(_) | Self::Grants(_) | Self::Cells(_) => format!("ACKs by the {}", self.words(link)),
         }
     }
 }

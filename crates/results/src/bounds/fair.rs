@@ -5,7 +5,8 @@
 //! the source, the rate of a link, of its shapers and of its grants for data, the ceiling of a class and the rate of a
 //! policer for the data that pass it, and these for ACKs, one for every d
 //! segments, or for more by the share of ACKs that was dropped on the way; no rate of ACKs where a
-//! discipline on that link or before it thins them. Sources that do not respond to loss take their
+//! discipline on that link or before it thins them. Limits of virtual channels are those of each
+//! flow, and of all that share a channel or a path. Sources that do not respond to loss take their
 //! mean rate first.
 //!
 //! A fair share is no bound: a flow exceeds it where another does not use its own. ACKs and data in
@@ -97,9 +98,20 @@ impl Demand {
         of_some: &mut Vec<(usize, Constraint)>,
     ) -> Self {
         let mut costs: Vec<Cost> = Vec::new();
+        let mut cap = cap(network, traffic, shape);
         for of in &shape.constraints {
             let (index, constraint) = of;
             let link = &network.links[*index];
+            let mut bps = shape.mean_bps(link, constraint, (part.from, part.to));
+            if let Constraint::Cells(limit) = constraint {
+                if bps < cap.bps {
+                    cap = Bound::of_link(*index, bps, limit.words());
+                }
+                if !limit.is_shared_by(count) {
+                    continue;
+                }
+                bps *= limit.channels();
+            }
             let resource = if constraint.is_of_some() {
                 let number = of_some.iter().position(|other| other == of).unwrap_or(of_some.len());
                 if number == of_some.len() {
@@ -109,7 +121,7 @@ impl Demand {
             } else {
                 Resource::Data(*index)
             };
-            let share = shape.mean_bps(link, constraint, (part.from, part.to)).recip();
+            let share = bps.recip();
             let cost = Cost { resource, share, words: shape.on_full_packets(link, constraint).words(link) };
             // The strictest of all packets on a link.
             match costs.iter_mut().find(|cost| cost.resource == resource) {
@@ -121,7 +133,7 @@ impl Demand {
         if let Some(tcp) = &shape.tcp {
             costs.extend(acks(network, shape, *tcp, part, kept));
         }
-        Self { traffic, count: format::to_f64(count as u64), cap: cap(network, traffic, shape), costs }
+        Self { traffic, count: format::to_f64(count as u64), cap, costs }
     }
 
     fn cost(&self, resource: Resource) -> f64 {

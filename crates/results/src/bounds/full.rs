@@ -61,10 +61,13 @@ impl<'a> Loads<'a> {
 
     /// That number for what is full.
     pub(crate) fn flows_through(&self, full: &Full<'_>) -> usize {
-        if full.constraint.is_of_some() {
-            self.flows(|shape| shape.passes(full.index, &full.constraint))
-        } else {
-            self.flows_over(full.index)
+        if !full.constraint.is_of_some() {
+            return self.flows_over(full.index);
+        }
+        let flows = self.flows(|shape| shape.passes(full.index, &full.constraint));
+        match &full.constraint {
+            Constraint::Cells(limit) if !limit.is_shared_by(flows) => 1,
+            _ => flows,
         }
     }
 
@@ -110,6 +113,11 @@ impl<'a> Full<'a> {
     /// In words, as what is filled.
     pub(crate) fn filled(&self) -> String {
         self.constraint.filled(self.link)
+    }
+
+    /// True where packets wait for it at the source of their virtual channel, in the queue of no link.
+    pub(crate) fn holds_at_source(&self) -> bool {
+        matches!(&self.constraint, Constraint::Cells(limit) if limit.holds_at_source())
     }
 
     pub(crate) fn percent(&self) -> String {

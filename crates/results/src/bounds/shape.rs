@@ -11,6 +11,7 @@ use lastmile_tcp::{AckConfig, Config, WindowScale};
 use lastmile_theory::ack_rate;
 use lastmile_units::{ByteCount, Duration};
 
+use super::cells::CellLimit;
 use super::constraint::{Constraint, Span};
 use crate::format;
 
@@ -110,6 +111,12 @@ impl Shape {
         };
         let packets = directory.map_or_else(Packets::default, |directory| shape.packets(network, directory).into());
         shape.constraints = Constraint::along(network, data_path, &packets);
+        let of_cells = CellLimit::along(network, index, data_path, shape.many).into_iter();
+        let slower = |link: usize, limit: &CellLimit| {
+            network.links[link].hop.line.rate.is_none_or(|rate| limit.cell_bps < format::to_f64(rate.as_bps()))
+        };
+        let of_cells = of_cells.filter(|(link, limit)| slower(*link, limit));
+        shape.constraints.extend(of_cells.map(|(link, limit)| (link, Constraint::Cells(limit))));
         if shape.whole {
             let least = Self { tcp: shape.tcp.map(TcpShape::with_equal_timestamps), ..shape.clone() };
             for (index, constraint) in &mut shape.constraints {

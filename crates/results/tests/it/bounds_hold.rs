@@ -395,36 +395,42 @@ fn round_trip(explanation: &str) -> Option<(f64, f64)> {
     Some((seconds(whole)?, seconds(part)?))
 }
 
+/// Runs a file, and checks that no flow exceeds a bound.
+pub(crate) fn check(text: &str) -> Result<(), TestCaseError> {
+    let scenario = Scenario::parse("f", text, &[]).unwrap_or_else(|report| panic!("{report}\n{text}"));
+    let network = scenario.network();
+    let outcome = lastmile_sim::run(&network).expect("it can be run");
+    let summary = summarise(&Origin::default(), &network, &outcome);
+    let within = |goodput: f64, bound: Option<f64>| bound.is_none_or(|bound| goodput <= bound * (1.0 + 1e-9));
+    for flow in &summary.flows {
+        prop_assert!(within(flow.goodput_bps, flow.limits.bound_bps), "{flow:#?}");
+        let needs_no_bound = flow.setup.kind == FlowKind::Web || flow.bytes_delivered == 0;
+        prop_assert!(flow.limits.bound_bps.is_some() || needs_no_bound, "{flow:#?}");
+    }
+    for terms in lastmile_results::amp::measure(&summary) {
+        prop_assert!(within(terms.goodput_bps, Some(terms.bound_bps)), "{terms:#?}");
+    }
+    let whole = summary.links.iter().map(|link| (&link.name, link.utilisation));
+    let in_phases = summary.phases.iter().flat_map(|phase| &phase.links);
+    for (name, busy) in whole.chain(in_phases.map(|link| (&link.name, link.utilisation))) {
+        prop_assert!(busy.is_none_or(|busy| (0.0..=1.0).contains(&busy)), "{name}: {busy:?}");
+    }
+    for phase in &summary.phases {
+        for flow in &phase.flows {
+            if let Some((whole_s, queued_s)) = round_trip(&flow.explanation) {
+                prop_assert!(queued_s <= whole_s * 1.01, "{flow:#?}");
+            }
+            for bound in [flow.bound_bps, flow.two_way_bound_bps] {
+                prop_assert!(within(flow.goodput_bps, bound), "{} to {}: {flow:#?}", phase.from_s, phase.to_s);
+            }
+        }
+    }
+    Ok(())
+}
+
 proptest! {
     #[test]
     fn no_run_exceeds_its_bounds(text in scenario()) {
-        let scenario = Scenario::parse("f", &text, &[]).unwrap_or_else(|report| panic!("{report}\n{text}"));
-        let network = scenario.network();
-        let outcome = lastmile_sim::run(&network).expect("it can be run");
-        let summary = summarise(&Origin::default(), &network, &outcome);
-        let within = |goodput: f64, bound: Option<f64>| bound.is_none_or(|bound| goodput <= bound * (1.0 + 1e-9));
-        for flow in &summary.flows {
-            prop_assert!(within(flow.goodput_bps, flow.limits.bound_bps), "{flow:#?}");
-            let needs_no_bound = flow.setup.kind == FlowKind::Web || flow.bytes_delivered == 0;
-            prop_assert!(flow.limits.bound_bps.is_some() || needs_no_bound, "{flow:#?}");
-        }
-        for terms in lastmile_results::amp::measure(&summary) {
-            prop_assert!(within(terms.goodput_bps, Some(terms.bound_bps)), "{terms:#?}");
-        }
-        let whole = summary.links.iter().map(|link| (&link.name, link.utilisation));
-        let in_phases = summary.phases.iter().flat_map(|phase| &phase.links);
-        for (name, busy) in whole.chain(in_phases.map(|link| (&link.name, link.utilisation))) {
-            prop_assert!(busy.is_none_or(|busy| (0.0..=1.0).contains(&busy)), "{name}: {busy:?}");
-        }
-        for phase in &summary.phases {
-            for flow in &phase.flows {
-                if let Some((whole_s, queued_s)) = round_trip(&flow.explanation) {
-                    prop_assert!(queued_s <= whole_s * 1.01, "{flow:#?}");
-                }
-                for bound in [flow.bound_bps, flow.two_way_bound_bps] {
-                    prop_assert!(within(flow.goodput_bps, bound), "{} to {}: {flow:#?}", phase.from_s, phase.to_s);
-                }
-            }
-        }
+        check(&text)?;
     }
 }

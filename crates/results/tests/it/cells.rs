@@ -38,6 +38,7 @@ pub(crate) fn short_of_cells() -> Network {
                 traffic: network.traffic.len() - 1,
                 back,
                 vcs: vcs.collect(),
+                contract: None,
                 edge: None,
                 hold: None,
             });

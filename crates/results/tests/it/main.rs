@@ -6,6 +6,7 @@ mod bounds_hold;
 mod calls;
 mod captured_windows;
 mod cells;
+mod channels;
 mod classes;
 mod holds;
 mod households;

@@ -84,7 +84,8 @@ pub(crate) fn build<'d>(
         });
         let Plan { traffic, back, edge, service, .. } = *plan;
         let hold = service.and_then(|service| service.abr?.hold).filter(|_| !back);
-        circuits.push(Circuit { traffic, back, vcs: vcs.collect::<Vec<VcId>>(), edge, hold });
+        let contract = service.map(|service| service.name.clone());
+        circuits.push(Circuit { traffic, back, vcs: vcs.collect::<Vec<VcId>>(), contract, edge, hold });
     }
     // Checks that need the whole network.
     if let Err(error) = CellNetwork::new(&spec) {

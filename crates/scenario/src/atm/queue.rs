@@ -31,7 +31,8 @@ const LAST_CELL: Key = Key::with_default(
     Kind::Choice(&["pass", "drop"]),
     "pass",
     "Treatment of the last cell of a frame that is being discarded. It passes if the buffer has space, since it \
-     delimits the next frame (Sun 1998), or is dropped with the rest (Romanow and Floyd 1995).",
+     delimits the next frame (Sun 1998), or is dropped with a frame of which no cell was admitted (Romanow and Floyd \
+     1995).",
 );
 const MEASURE: Key = Key::with_default(
     "measure",

@@ -50,7 +50,7 @@ fn switched(traffic: Vec<Traffic>, bottleneck: BitRate, discard: Discard) -> Net
                 let vci = 32 + 2 * spec.vcs.len() as u16 + u16::from(back);
                 spec.vc(VcSpec::new(format!("{}-{member}", traffic.name), vci, route.clone()))
             });
-            circuits.push(Circuit { traffic: index, back, vcs: vcs.collect(), edge: None, hold: None });
+            circuits.push(Circuit { traffic: index, back, vcs: vcs.collect(), contract: None, edge: None, hold: None });
         }
     }
     network.traffic = traffic;

@@ -103,15 +103,19 @@ fn gfr_judges_a_frame_by_its_first_cell() {
 #[test]
 fn a_gfr_frame_that_breaks_the_peak_rate_or_the_frame_size_loses_its_rest_but_not_its_end() {
     let contract = Contract::Gfr { peak: PEAK, minimum: sustainable(4), mfs: CellCount::new(4), tagging: false };
+    use Verdict::{DropFrame, DropPeak, Pass};
     let mut policer = Policer::new(&contract).expect("a contract");
     let mut send = |at, last| policer.police(us(at), Seen { low_priority: false, last });
-    assert_eq!(send(0, false), Verdict::Pass);
-    assert_eq!(send(50, false), Verdict::DropPeak);
-    assert_eq!(send(200, false), Verdict::DropPeak, "the rest of the frame");
-    assert_eq!(send(400, true), Verdict::Pass, "the end of the frame");
-    let verdicts: Vec<_> = (0..6).map(|n| send(5000 + 106 * n, n == 5)).collect();
-    assert_eq!(verdicts[..4], [Verdict::Pass; 4]);
-    assert_eq!(verdicts[4..], [Verdict::DropFrame, Verdict::Pass]);
+    assert_eq!(send(0, false), Pass);
+    assert_eq!(send(50, false), DropPeak);
+    assert_eq!(send(200, false), DropPeak, "the rest of the frame");
+    assert_eq!(send(400, true), Pass, "the end of the frame");
+    let mut frame = |start: u64, cells: u64| -> Vec<Verdict> {
+        (0..cells).map(|n| send(start + 106 * n, n + 1 == cells)).collect()
+    };
+    assert_eq!(frame(5_000, 4), [Pass; 4], "of exactly MFS");
+    assert_eq!(frame(6_000, 5), [Pass, Pass, Pass, DropFrame, Pass], "of MFS + 1: the fourth is not the last");
+    assert_eq!(frame(7_000, 6), [Pass, Pass, Pass, DropFrame, DropFrame, Pass]);
 }
 
 /// A source at exactly the rate is never early, for any number of cells: 149.76 Mbit/s, T = 2 831

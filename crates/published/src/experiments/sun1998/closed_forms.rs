@@ -59,8 +59,8 @@ pub(super) fn algorithm(table: &Table) -> Result<TableResult, ExperimentError> {
 
 /// The action of a switch in a step of the algorithm, in the words of the data. `None`: no such step.
 fn action(step: u64, rules: &Rules) -> Option<&'static str> {
-    let idle = |armed| FrameState { receiving: false, discarding: None, armed };
-    let within = |discarding| FrameState { receiving: true, discarding, armed: true };
+    let idle = |armed| FrameState { armed, ..FrameState::default() };
+    let within = |discarding| FrameState { receiving: true, discarding, ..FrameState::default() };
     let (state, queue, vc, last) = match step {
         1 => (idle(false), 300, 0, false),
         2 => (idle(true), 300, SPD - 1, false),
