@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import lastmile as lm
 import lastmile._cluster
 import pytest
+from lastmile import cluster as command
 from lastmile._cluster import Run, Task
 
 
@@ -79,3 +83,25 @@ def test_runs_that_never_appear_are_an_error(
     with pytest.raises(RuntimeError, match="share this folder"):
         lastmile._cluster.carry_out(study, str(tmp_path), Client(), None)
     assert Round.handed == [(0, 1)]
+
+
+@pytest.mark.parametrize(("result", "code"), [(2, 0), (1, 1), (ValueError("no"), 2), (RuntimeError("no"), 2)])
+def test_exit_codes_are_those_of_the_command(
+    result: int | Exception, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Table(list[int]):
+        def text(self) -> str:
+            return "means\n"
+
+    def run(folder: str, **_: object) -> Table:
+        if isinstance(result, Exception):
+            raise result
+        return Table(range(result))
+
+    study = SimpleNamespace(run=run, status=lambda folder: (2, 2))
+    monkeypatch.setattr("lastmile._lastmile.study_file", lambda path: study)
+    client = SimpleNamespace(Client=lambda *_, **__: contextlib.nullcontext())
+    monkeypatch.setitem(sys.modules, "distributed", client)
+    assert command.main(["tcp://127.0.0.1:1", "study.toml", "--out", "out"]) == code
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == (("means\n", "") if code < 2 else ("", "error: no\n"))
