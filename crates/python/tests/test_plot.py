@@ -237,6 +237,25 @@ def test_a_heat_map_has_the_means_of_the_cells(download: lm.Scenario) -> None:
         compared.plot.measures("speed")
 
 
+def test_published_figures_are_counted_as_by_the_command(at_root: Path) -> None:
+    from lastmile import plot
+
+    reproduction = lm.reproduce("phanse2000/5.2")
+    of = [table["agreement"] for table in reproduction.document["tables"]]
+    title = reproduction.plot.published().axes[0].get_title(loc="left")
+    near, figures = (sum(table[key] for table in of) for key in ("within_25_pct", "figures"))
+    assert title == f"{near} of {figures} figures within 25 %"
+
+    def row(published: float, simulated: float, name: str = "goodput_bps") -> dict[str, Any]:
+        return {"published": {name: published}, "simulated": {name: simulated}, "ci95": {}}
+
+    rows = [row(1e6, 1.25e6), row(1e6, 0.0), row(0.0, 0.0), row(1e6, 9e6, "goodput_above_bps")]
+    axes = plot.published({"tables": [{"publication": "someone2001", "id": "1", "rows": rows}]}).axes[0]
+    assert axes.get_title(loc="left") == "2 of 3 figures within 25 %; not drawn: 1 with a zero"
+    with pytest.raises(ValueError, match="and above zero"):
+        plot.published({"tables": [{"publication": "someone2001", "id": "1", "rows": rows[1:3]}]})
+
+
 def test_fairness_of_a_network_has_its_own_directions() -> None:
     network = """
 duration = "2 s"
