@@ -256,6 +256,13 @@ def test_published_figures_are_counted_as_by_the_command(at_root: Path) -> None:
         plot.published({"tables": [{"publication": "someone2001", "id": "1", "rows": rows[1:3]}]})
 
 
+def test_a_flow_that_gets_nothing_has_a_line(download: lm.Scenario) -> None:
+    late = '[[traffic]]\nname = "late"\nkind = "bulk"\ndirection = "up"\nstart = "4.99 s"\n'
+    starved = lm.loads(download.text + late)
+    run = lm.run(starved.set("access.up.loss", "100 %"))
+    assert {line.get_label() for line in run.plot.throughput().axes[0].lines} == {"download", "late"}
+
+
 def test_fairness_of_a_network_has_its_own_directions() -> None:
     network = """
 duration = "2 s"
