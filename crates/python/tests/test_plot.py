@@ -237,6 +237,51 @@ def test_a_heat_map_has_the_means_of_the_cells(download: lm.Scenario) -> None:
         compared.plot.measures("speed")
 
 
+class Documented:
+    """A comparison of two rows with three seeds each, of which each lacks one value or all."""
+
+    varied = ["policy", "rate"]
+    rows = [["none", "1"], ["cake", "1"]]
+    document = {"runs": [{"probe": {"p99_s": value}} for value in (0.01, None, 0.03, None, None, None)]}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def test_a_mean_of_fewer_seeds_is_of_those_that_have_it_and_says_so() -> None:
+    from lastmile.plot import ComparisonPlots
+
+    comparison: Any = Documented()
+    plots = ComparisonPlots(comparison)
+    axes: Any = plots.measures("probe.p99_s").axes[0]
+    assert axes.get_xlabel() == "probe p99, ms"
+    assert axes.patches[0].get_width() == pytest.approx(20)
+    assert [text.get_text() for text in axes.texts] == ["2 of 3", ""], "no bar, no number"
+    assert [text.get_text() for text in plots.heatmap("probe.p99_s").axes[0].texts] == ["20\n2 of 3"]
+
+
+def test_means_of_a_study_say_how_many_seeds_they_have(download: lm.Scenario, tmp_path: Path) -> None:
+    class Lacking:
+        """A table with a mean of two seeds of three."""
+
+        keys = ["access.policy", "access.up.rate"]
+
+        def column(self, name: str) -> list[str]:
+            return {"access.policy": ["none"] * 4, "access.up.rate": ["1 Mbit/s"] * 3 + ["2 Mbit/s"]}[name]
+
+        def means(self, measure: str, *, where: object) -> list[tuple[list[str], float, float, int]]:
+            return [(["none", "1 Mbit/s"], 0.02, 0.001, 2), (["none", "2 Mbit/s"], 0.03, float("nan"), 1)]
+
+    from lastmile.plot import TablePlots
+
+    table: Any = Lacking()
+    plots = TablePlots(table)
+    [axes] = plots.means("flows.download.delay_s.p95").axes
+    assert [text.get_text() for text in axes.texts] == ["2 of 3"]
+    texts = [text.get_text() for text in plots.heatmap("ping.p50_s").axes[0].texts]
+    assert texts == ["20\n2 of 3", "30"]
+
+
 def test_published_figures_are_counted_as_by_the_command(at_root: Path) -> None:
     from lastmile import plot
 
