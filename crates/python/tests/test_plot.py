@@ -277,9 +277,31 @@ def test_means_of_a_study_say_how_many_seeds_they_have(download: lm.Scenario, tm
     table: Any = Lacking()
     plots = TablePlots(table)
     [axes] = plots.means("flows.download.delay_s.p95").axes
+    assert axes.get_ylabel() == "flows download delay p95, ms"
     assert [text.get_text() for text in axes.texts] == ["2 of 3"]
     texts = [text.get_text() for text in plots.heatmap("ping.p50_s").axes[0].texts]
     assert texts == ["20\n2 of 3", "30"]
+
+
+@pytest.mark.parametrize(
+    ("measure", "values", "label", "size"),
+    [
+        ("download_bps", [2e6], "download, Mbit/s", 1e6),
+        ("ping.p50_s", [0.02], "ping p50, ms", 1e-3),
+        ("flows.download.delay_s.p95", [0.02], "flows download delay p95, ms", 1e-3),
+        ("links.up.queue_delay_s.count", [20], "links up queue delay s count", 1),
+        ("links.up.max_backlog_bytes", [2e3], "links up max backlog, kB", 1e3),
+        ("links.up.utilisation", [0.5], "links up utilisation, %", 0.01),
+        ("flows.download.limited_by.receive_window", [0.5], "flows download limited by receive window, %", 0.01),
+        ("during it: ping: RTT p50_s", [2.0], "during it: ping: RTT p50, s", 1),
+        ("drops", [3], "drops", 1),
+    ],
+)
+def test_labels_have_the_unit_of_the_measure(measure: str, values: list[float], label: str, size: float) -> None:
+    from lastmile.plot._heatmap import unit_of, words
+
+    factor, unit = unit_of(measure, values)
+    assert (words(measure, unit), factor) == (label, size)
 
 
 def test_published_figures_are_counted_as_by_the_command(at_root: Path) -> None:

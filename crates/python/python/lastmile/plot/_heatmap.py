@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lastmile.plot._places import Places, in_order
+from lastmile import _lastmile
+from lastmile.plot._places import OTHER_UNITS, UNITS, Places, in_order
 from lastmile.plot._style import axes_of, unit
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -18,19 +19,22 @@ def some_of(values: int, runs: int) -> str:
 
 
 def unit_of(path: str, values: Sequence[float]) -> tuple[float, str]:
-    """Factor and unit of a measure, by the ending of its name."""
-    known = [value for value in values if value == value]
-    for ending, base in (("_bps", "bit/s"), ("_bytes", "B"), ("_s", "s")):
-        if path.endswith(ending):
-            return unit(known, base)
-    return 1.0, ""
+    """Factor and unit of a measure, by its name: statistics have the unit of their quantity."""
+    ending = _lastmile.unit(path)
+    if ending in UNITS:
+        return unit([value for value in values if value == value], UNITS[ending])
+    return OTHER_UNITS["share"] if ending == "share" else (1.0, "")
 
 
 def words(path: str, unit: str) -> str:
     """The name of a measure for a label: its unit is that of the plot."""
+    ending = f"_{_lastmile.unit(path)}"
+    quantity, _, statistic = path.rpartition(".")
+    if unit and path.endswith(ending):
+        path = path.removesuffix(ending)
+    elif unit and quantity.endswith(ending):
+        path = f"{quantity.removesuffix(ending)}.{statistic}"
     text = path.replace(".", " ").replace("_", " ")
-    for ending in (" bps", " s", " bytes"):
-        text = text.removesuffix(ending) if unit else text
     return f"{text}, {unit}" if unit else text
 
 
