@@ -221,7 +221,7 @@ impl Study {
             cluster.getattr("carry_out")?.call1((slf, folder, client, progress, memory))?;
         }
         let mut attendant = Attendant::new(progress);
-        let (record, measures) = (study.record(py), study.named());
+        let (record, measures) = (study.record(py)?, study.named());
         if let Some(other) = about_other(&folder, &record) {
             warn(py, other)?;
         }
@@ -363,14 +363,15 @@ impl Study {
     }
 
     /// The study, for `study.json`.
-    fn record(&self, py: Python<'_>) -> Record {
+    fn record(&self, py: Python<'_>) -> PyResult<Record> {
         let scenario = self.scenario.bind(py).get();
         let own = || Record { name: scenario.read.name().to_owned(), ..Record::default() };
-        self.file.as_ref().map_or_else(own, |file| Record {
+        let record = self.file.as_ref().map_or_else(own, |file| Record {
             name: file.name.clone(),
             file: Some(file.path.clone()),
             text: Some(file.text.clone()),
             ..Record::default()
-        })
+        });
+        self.planned(py, |planned, _, _| record.of(planned))
     }
 }

@@ -99,7 +99,9 @@ def test_numbers_have_their_place_by_size_or_ratio_and_words_at_even_distances(
     download: lm.Scenario, tmp_path: Path
 ) -> None:
     def drawn(space: Any, **arguments: Any) -> Any:
-        return lm.study(download, space, seeds=2, duration="1 s").run(tmp_path).plot.means("upload_bps", **arguments)
+        # A study of other keys is another one, in a folder of its own.
+        folder = tmp_path / ",".join(space if isinstance(space, dict) else space.keys)
+        return lm.study(download, space, seeds=2, duration="1 s").run(folder).plot.means("upload_bps", **arguments)
 
     by_ratio = {"access.up.rate": ["2.048 Mbit/s", "128 kbit/s", "512 kbit/s"], "access.policy": [None, "cake"]}
     [axes] = drawn(by_ratio).axes
