@@ -214,6 +214,7 @@ impl Study {
         let limit = run::memory(&memory)?;
         let store = Store::open(&folder).map_err(|error| error::not_written(&folder, &error))?;
         study.check(py, &store, (&limit, threads))?;
+        let is_on_cluster = client.is_some();
         if let Some(client) = client {
             let cluster = py.import("lastmile._cluster")?;
             let folder = std::path::absolute(&folder).map_err(|error| PyOSError::new_err(error.to_string()))?;
@@ -228,7 +229,9 @@ impl Study {
         let ended = study.with(py, &store, (&limit, threads), |planned, means, is_over| {
             carry_out(planned, means, (record, &measures), &mut |progress: Progress, _: &Record| {
                 let (done, of) = ((progress.finished + progress.failed) as u64, progress.runs as u64);
-                let attended = attendant.look().and_then(|()| attendant.tell(done, of));
+                // The runs of a cluster are told already: what is left is to read them.
+                let is_told = is_on_cluster && done < of;
+                let attended = attendant.look().and_then(|()| if is_told { Ok(()) } else { attendant.tell(done, of) });
                 is_over.store(attended.is_err(), Ordering::Relaxed);
                 attended
             })
