@@ -98,7 +98,7 @@ mod _lastmile {
     #[pymodule_export]
     use crate::supplied::{Ack, Loss, Packet};
     #[pymodule_export]
-    use crate::table::Table;
+    use crate::table::{Table, unit};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -214,6 +214,7 @@ impl Study {
         let limit = run::memory(&memory)?;
         let store = Store::open(&folder).map_err(|error| error::not_written(&folder, &error))?;
         study.check(py, &store, (&limit, threads))?;
+        let is_on_cluster = client.is_some();
         if let Some(client) = client {
             let cluster = py.import("lastmile._cluster")?;
             let folder = std::path::absolute(&folder).map_err(|error| PyOSError::new_err(error.to_string()))?;
@@ -221,14 +222,16 @@ impl Study {
             cluster.getattr("carry_out")?.call1((slf, folder, client, progress, memory))?;
         }
         let mut attendant = Attendant::new(progress);
-        let (record, measures) = (study.record(py), study.named());
+        let (record, measures) = (study.record(py)?, study.named());
         if let Some(other) = about_other(&folder, &record) {
             warn(py, other)?;
         }
         let ended = study.with(py, &store, (&limit, threads), |planned, means, is_over| {
             carry_out(planned, means, (record, &measures), &mut |progress: Progress, _: &Record| {
                 let (done, of) = ((progress.finished + progress.failed) as u64, progress.runs as u64);
-                let attended = attendant.look().and_then(|()| attendant.tell(done, of));
+                // The runs of a cluster are told already: what is left is to read them.
+                let is_told = is_on_cluster && done < of;
+                let attended = attendant.look().and_then(|()| if is_told { Ok(()) } else { attendant.tell(done, of) });
                 is_over.store(attended.is_err(), Ordering::Relaxed);
                 attended
             })
@@ -363,14 +366,15 @@ impl Study {
     }
 
     /// The study, for `study.json`.
-    fn record(&self, py: Python<'_>) -> Record {
+    fn record(&self, py: Python<'_>) -> PyResult<Record> {
         let scenario = self.scenario.bind(py).get();
         let own = || Record { name: scenario.read.name().to_owned(), ..Record::default() };
-        self.file.as_ref().map_or_else(own, |file| Record {
+        let record = self.file.as_ref().map_or_else(own, |file| Record {
             name: file.name.clone(),
             file: Some(file.path.clone()),
             text: Some(file.text.clone()),
             ..Record::default()
-        })
+        });
+        self.planned(py, |planned, _, _| record.of(planned))
     }
 }

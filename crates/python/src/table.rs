@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
+use lastmile_results::studied;
 use lastmile_studies::study::means::{about_phases, means};
 use lastmile_studies::study::statistics::Estimate;
 use lastmile_studies::study::{Column, Table as Rows};
@@ -52,6 +53,12 @@ impl Table {
         let numbers = numbers.collect();
         Self { rows, named, numbers }
     }
+}
+
+/// The unit of a measure, as the end of its name or of that of its quantity.
+#[pyfunction]
+pub(crate) fn unit(measure: &str) -> &str {
+    studied::unit(measure)
 }
 
 /// A mean: the values of the keys, the mean, half the width of its interval (`nan` for one seed), the number of seeds.

@@ -105,6 +105,10 @@ VALUES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: lm.analyse(CAPTURE, group_by="host"),
         "group_by: groups are port, dscp or prefix/BITS, such as prefix/24",
     ),
+    "capture": (
+        lambda: lm.run(LINE, capture={"up": "a.pcapng", "down": "./a.pcapng"}),
+        "capture: up and down have one file, './a.pcapng'",
+    ),
     "rate": (
         lambda: theory.wait_behind("1 ms", link="none"),
         'rate: "1 ms" is a time, where a bit rate is expected, for example "512 kbit/s"',

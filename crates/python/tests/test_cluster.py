@@ -148,6 +148,7 @@ def test_a_worker_of_another_build_and_a_folder_of_its_own_are_errors(
             made = lastmile._cluster.Task
             elsewhere = str(tmp_path / "elsewhere")
             patch.setattr(lastmile._cluster, "Task", lambda *parts: made(*parts)._replace(folder=elsewhere))
+            patch.setattr(lastmile._cluster, "HIDDEN_S", 2.0)
             with pytest.raises(RuntimeError, match="share this folder"):
                 lm.study(study).run(tmp_path / "two", client=client)
 

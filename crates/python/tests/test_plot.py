@@ -99,7 +99,9 @@ def test_numbers_have_their_place_by_size_or_ratio_and_words_at_even_distances(
     download: lm.Scenario, tmp_path: Path
 ) -> None:
     def drawn(space: Any, **arguments: Any) -> Any:
-        return lm.study(download, space, seeds=2, duration="1 s").run(tmp_path).plot.means("upload_bps", **arguments)
+        # A study of other keys is another one, in a folder of its own.
+        folder = tmp_path / ",".join(space if isinstance(space, dict) else space.keys)
+        return lm.study(download, space, seeds=2, duration="1 s").run(folder).plot.means("upload_bps", **arguments)
 
     by_ratio = {"access.up.rate": ["2.048 Mbit/s", "128 kbit/s", "512 kbit/s"], "access.policy": [None, "cake"]}
     [axes] = drawn(by_ratio).axes
@@ -235,6 +237,99 @@ def test_a_heat_map_has_the_means_of_the_cells(download: lm.Scenario) -> None:
         lm.compare(download, vary={"seed": [1, 2]}).plot.heatmap("download_bps")
     with pytest.raises(KeyError, match="no 'speed'"):
         compared.plot.measures("speed")
+
+
+class Documented:
+    """A comparison of two rows with three seeds each, of which each lacks one value or all."""
+
+    varied = ["policy", "rate"]
+    rows = [["none", "1"], ["cake", "1"]]
+    document = {"runs": [{"probe": {"p99_s": value}} for value in (0.01, None, 0.03, None, None, None)]}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def test_a_mean_of_fewer_seeds_is_of_those_that_have_it_and_says_so() -> None:
+    from lastmile.plot import ComparisonPlots
+
+    comparison: Any = Documented()
+    plots = ComparisonPlots(comparison)
+    axes: Any = plots.measures("probe.p99_s").axes[0]
+    assert axes.get_xlabel() == "probe p99, ms"
+    assert axes.patches[0].get_width() == pytest.approx(20)
+    assert [text.get_text() for text in axes.texts] == ["2 of 3", ""], "no bar, no number"
+    assert [text.get_text() for text in plots.heatmap("probe.p99_s").axes[0].texts] == ["20\n2 of 3"]
+
+
+def test_means_of_a_study_say_how_many_seeds_they_have(download: lm.Scenario, tmp_path: Path) -> None:
+    class Lacking:
+        """A table with a mean of two seeds of three."""
+
+        keys = ["access.policy", "access.up.rate"]
+
+        def column(self, name: str) -> list[str]:
+            return {"access.policy": ["none"] * 4, "access.up.rate": ["1 Mbit/s"] * 3 + ["2 Mbit/s"]}[name]
+
+        def means(self, measure: str, *, where: object) -> list[tuple[list[str], float, float, int]]:
+            return [(["none", "1 Mbit/s"], 0.02, 0.001, 2), (["none", "2 Mbit/s"], 0.03, float("nan"), 1)]
+
+    from lastmile.plot import TablePlots
+
+    table: Any = Lacking()
+    plots = TablePlots(table)
+    [axes] = plots.means("flows.download.delay_s.p95").axes
+    assert axes.get_ylabel() == "flows download delay p95, ms"
+    assert [text.get_text() for text in axes.texts] == ["2 of 3"]
+    texts = [text.get_text() for text in plots.heatmap("ping.p50_s").axes[0].texts]
+    assert texts == ["20\n2 of 3", "30"]
+
+
+@pytest.mark.parametrize(
+    ("measure", "values", "label", "size"),
+    [
+        ("download_bps", [2e6], "download, Mbit/s", 1e6),
+        ("ping.p50_s", [0.02], "ping p50, ms", 1e-3),
+        ("flows.download.delay_s.p95", [0.02], "flows download delay p95, ms", 1e-3),
+        ("links.up.queue_delay_s.count", [20], "links up queue delay s count", 1),
+        ("links.up.max_backlog_bytes", [2e3], "links up max backlog, kB", 1e3),
+        ("links.up.utilisation", [0.5], "links up utilisation, %", 0.01),
+        ("flows.download.limited_by.receive_window", [0.5], "flows download limited by receive window, %", 0.01),
+        ("during it: ping: RTT p50_s", [2.0], "during it: ping: RTT p50, s", 1),
+        ("drops", [3], "drops", 1),
+    ],
+)
+def test_labels_have_the_unit_of_the_measure(measure: str, values: list[float], label: str, size: float) -> None:
+    from lastmile.plot._heatmap import unit_of, words
+
+    factor, unit = unit_of(measure, values)
+    assert (words(measure, unit), factor) == (label, size)
+
+
+def test_published_figures_are_counted_as_by_the_command(at_root: Path) -> None:
+    from lastmile import plot
+
+    reproduction = lm.reproduce("phanse2000/5.2")
+    of = [table["agreement"] for table in reproduction.document["tables"]]
+    title = reproduction.plot.published().axes[0].get_title(loc="left")
+    near, figures = (sum(table[key] for table in of) for key in ("within_25_pct", "figures"))
+    assert title == f"{near} of {figures} figures within 25 %"
+
+    def row(published: float, simulated: float, name: str = "goodput_bps") -> dict[str, Any]:
+        return {"published": {name: published}, "simulated": {name: simulated}, "ci95": {}}
+
+    rows = [row(1e6, 1.25e6), row(1e6, 0.0), row(0.0, 0.0), row(1e6, 9e6, "goodput_above_bps")]
+    axes = plot.published({"tables": [{"publication": "someone2001", "id": "1", "rows": rows}]}).axes[0]
+    assert axes.get_title(loc="left") == "2 of 3 figures within 25 %; not drawn: 1 with a zero"
+    with pytest.raises(ValueError, match="and above zero"):
+        plot.published({"tables": [{"publication": "someone2001", "id": "1", "rows": rows[1:3]}]})
+
+
+def test_a_flow_that_gets_nothing_has_a_line(download: lm.Scenario) -> None:
+    late = '[[traffic]]\nname = "late"\nkind = "bulk"\ndirection = "up"\nstart = "4.99 s"\n'
+    starved = lm.loads(download.text + late)
+    run = lm.run(starved.set("access.up.loss", "100 %"))
+    assert {line.get_label() for line in run.plot.throughput().axes[0].lines} == {"download", "late"}
 
 
 def test_fairness_of_a_network_has_its_own_directions() -> None:

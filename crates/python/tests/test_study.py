@@ -99,9 +99,17 @@ def test_nothing_runs_twice_and_studies_share_a_folder(download: lm.Scenario, tm
 
 def test_a_changed_scenario_is_another_run(download: lm.Scenario, tmp_path: Path) -> None:
     lm.study(download, {"access.up.rate": ["1 Mbit/s"]}).run(tmp_path)
-    lm.study(download.set("duration", "4 s"), {"access.up.rate": ["1 Mbit/s"]}).run(tmp_path)
-    lm.study(lm.loads(download.text + "# a comment\n"), {"access.up.rate": ["1 Mbit/s"]}).run(tmp_path)
+    for other in (download.set("duration", "4 s"), lm.loads(download.text + "# a comment\n")):
+        with pytest.warns(UserWarning, match='the study "a download" with another scenario or other changes of it'):
+            lm.study(other, {"access.up.rate": ["1 Mbit/s"]}).run(tmp_path)
     assert len(files(tmp_path)) == 3
+
+
+def test_other_keys_are_another_study_and_other_values_are_not(download: lm.Scenario, tmp_path: Path) -> None:
+    lm.study(download, {"access.up.rate": ["1 Mbit/s"]}, duration="1 s").run(tmp_path)
+    lm.study(download, {"access.up.rate": ["1 Mbit/s", "2 Mbit/s"]}, duration="1 s").run(tmp_path)
+    with pytest.warns(UserWarning, match='over access.up.rate: they become those of "a download" over access.policy'):
+        lm.study(download, {"access.policy": [None]}, duration="1 s").run(tmp_path)
 
 
 def test_results_do_not_depend_on_threads(download: lm.Scenario, tmp_path: Path) -> None:

@@ -125,6 +125,11 @@ pub fn or_dash<T>(value: Option<T>, format: impl FnOnce(T) -> String) -> String 
     value.map_or_else(|| "–".to_owned(), format)
 }
 
+/// ` (3 of 4)` behind a mean that some of its runs have; empty where all have it.
+pub fn some_of(values: u64, runs: u64) -> String {
+    if values < runs { format!(" ({values} of {runs})") } else { String::new() }
+}
+
 /// A count as a float: exact to 2^53, for statistics and printing.
 #[expect(clippy::cast_precision_loss, reason = "statistics and printing")]
 pub fn to_f64(count: u64) -> f64 {

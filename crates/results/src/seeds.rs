@@ -4,6 +4,7 @@ use lastmile_theory::interval::Mean;
 use serde::Serialize;
 
 use crate::Run;
+use crate::format::some_of;
 use crate::measures::{Value, measured};
 
 /// Runs that differ only by seed.
@@ -45,7 +46,7 @@ pub struct Measure {
 /// the measure.
 pub(crate) fn text((Mean { mean, ci95 }, values): (Mean, u64), seeds: usize, text: impl Fn(f64) -> String) -> String {
     let interval = ci95.map_or_else(String::new, |ci95| format!(" ± {}", text(ci95)));
-    let some = if values < seeds as u64 { format!(" ({values} of {seeds})") } else { String::new() };
+    let some = some_of(values, seeds as u64);
     format!("{}{interval}{some}", text(mean))
 }
 

@@ -145,6 +145,7 @@ fn start_study(start: &Start, (file, out): (&Path, &Path), printer: &mut Printer
         text: read(file, Reading::Again).ok(),
         ..Record::default()
     };
+    let record = record.of(&study);
     if let Some(other) = about_other(out, &record) {
         printer.talk(&format!("note: {other}"));
     }

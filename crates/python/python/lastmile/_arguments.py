@@ -23,13 +23,18 @@ def mapping(name: str, expected: str, value: Any) -> dict[str, Any]:
 
 
 def paths(name: str, value: Any) -> list[tuple[str, str]]:
-    """Paths by name, as pairs."""
+    """Different paths by name, as pairs."""
     files = mapping(name, "paths by link", value)
     for link, path in files.items():
         if not isinstance(link, str):
             raise wrong(name, 'links are texts such as "up"', link)
         if not isinstance(path, (str, os.PathLike)):
             raise wrong(f"{name}: {link}", "a path", path)
+    owners: dict[str | bytes, str] = {}
+    for link, path in files.items():
+        owner = owners.setdefault(os.path.abspath(path), link)
+        if owner != link:
+            raise ValueError(f"{name}: {owner} and {link} have one file, {os.fspath(path)!r}")
     return [(link, os.fspath(path)) for link, path in files.items()]
 
 

@@ -27,6 +27,10 @@ PATIENCE_S = 15.0
 """The longest time without a scheduler."""
 COUNT_S = 5.0
 """Time between two counts of the workers."""
+HIDDEN_S = 70.0
+"""The longest time for which a network file system may hide new files: NFS keeps what it knows of a folder for 60 s."""
+LOOK_S = 1.0
+"""Time between two looks for files that are hidden."""
 GONE = "the scheduler is gone; finished runs are kept, and another call goes on"
 
 Run = tuple[int, int]
@@ -84,7 +88,10 @@ def carry_out(
     scenario, points = study.parts(), study.space.points
     space = (study.space.keys, list(study.space.cases.items()))
     pace = Pace()
-    before: list[Run] | None = None
+    ended: set[Run] = set()
+    """Runs that a worker has reported."""
+    before: list[Run] = []
+    seen = time.monotonic()
     told = 0.0
 
     def task(runs: Sequence[Run]) -> Task:
@@ -95,12 +102,18 @@ def carry_out(
         done, of, missing = study.missing(folder)
         if not missing:
             return
-        if missing == before:
-            raise RuntimeError(f"{folder}: no run of the workers is there. Do they share this folder?")
-        before = missing
-        with Round(client, missing, task, pace) as finished:
+        if missing != before:
+            before, seen = missing, time.monotonic()
+        wanted = [run for run in missing if run not in ended]
+        if not wanted:
+            if time.monotonic() - seen > HIDDEN_S:
+                raise RuntimeError(f"{folder}: no run of the workers is there. Do they share this folder?")
+            time.sleep(LOOK_S)
+            continue
+        with Round(client, wanted, task, pace) as finished:
             for runs in finished:
-                done += runs
+                ended.update(runs)
+                done += len(runs)
                 # The study itself tells of the end, once its table is written.
                 # An interval that is not narrow yet adds runs, and a share never falls.
                 if progress is not None and told <= done / of < 1:
@@ -109,14 +122,14 @@ def carry_out(
 
 
 class Round:
-    """Runs handed to the workers. Iterates over the numbers of runs that are finished."""
+    """Runs handed to the workers. Iterates over lists of runs that are finished."""
 
     def __init__(self, client: Any, runs: Sequence[Run], task: Callable[[Sequence[Run]], Task], pace: Pace) -> None:
         self._client = client
         self._queue = collections.deque(runs)
         self._task = task
         self._pace = pace
-        self._pending: dict[Any, int] = {}
+        self._pending: dict[Any, list[Run]] = {}
         self._seen = time.monotonic()
         self._threads = 0
         self._counted = 0.0
@@ -132,11 +145,11 @@ class Round:
     def __iter__(self) -> Round:
         return self
 
-    def __next__(self) -> int:
+    def __next__(self) -> list[Run]:
         self._hand_out()
         if not self._pending:
             raise StopIteration
-        ended = 0
+        ended: list[Run] = []
         for future in self._wait():
             runs = self._pending.pop(future)
             simulated, seconds = future.result()
@@ -163,7 +176,7 @@ class Round:
                 # The last tasks are small, so that all workers end together.
                 size = max(1, len(self._queue) // (AHEAD * threads))
             runs = [self._queue.popleft() for _ in range(size)]
-            self._pending[self._client.submit(work, self._task(runs), pure=False)] = size
+            self._pending[self._client.submit(work, self._task(runs), pure=False)] = runs
 
     def _wait(self) -> list[Any]:
         """The tasks that have ended, at least one."""

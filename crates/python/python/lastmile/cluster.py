@@ -13,14 +13,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from lastmile import _lastmile
-from lastmile._errors import ScenarioError
 from lastmile._progress import Bar
 
 __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command with its arguments, by default those of the process, and returns the exit code."""
+    """Runs the command with its arguments, by default those of the process, and returns the exit code.
+
+    As of `lastmile study`, it is 1 where runs have failed, and 2 where the study has.
+    """
     parser = argparse.ArgumentParser(prog="python -m lastmile.cluster", description="Run a study on a cluster of Dask.")
     parser.add_argument("address", metavar="ADDRESS", help="address of the scheduler, such as tcp://10.0.0.1:8786")
     parser.add_argument("file", metavar="FILE", help="study file")
@@ -37,14 +39,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with distributed.Client(read.address, set_as_default=False) as client:
             progress = Bar() if sys.stderr.isatty() else None
             table = study.run(read.out, client=client, memory=read.memory, progress=progress)
+            _, runs = study.status(read.out)
     except KeyboardInterrupt:
         return 130
-    except (ScenarioError, MemoryError, OSError) as wrong:
+    except (ValueError, RuntimeError, MemoryError, OSError) as wrong:
         text = str(wrong)
         print(text if text.startswith("error:") else f"error: {text}", file=sys.stderr)
         return 2
     print(table.text(), end="")
-    return 0
+    # Warnings have named the runs that failed.
+    return 0 if len(table) == runs else 1
 
 
 if __name__ == "__main__":

@@ -92,14 +92,17 @@ fn panel(
     let name = title(&study.measures[measure]);
     let named = study.named(&design.figures, values);
     let left_out = here.len() - kept.len();
-    let notes =
+    let left_out =
         (left_out > 0).then(|| format!("{} of {} points", grouped(kept.len() as u64), grouped(here.len() as u64)));
+    let is_partial = |point: &&&Point<'_>| matches!(point.seeds(measure), (of, runs) if 0 < of && of < runs);
+    let partial = kept.iter().filter(is_partial).count();
+    let partial = (partial > 0).then(|| format!("means of fewer seeds: {}", grouped(partial as u64)));
     (!lines.is_empty()).then(|| Panel {
         title: if named.is_empty() { name } else { format!("{name}: {named}") },
         axis: Axis::default(),
         lines,
         references: Vec::new(),
-        notes: notes.into_iter().collect(),
+        notes: left_out.into_iter().chain(partial).collect(),
         named_by: (design.is_scattered || !places.has_order).then(|| places.axis.span()),
         marks: false,
     })

@@ -135,7 +135,7 @@ fn map(study: &Study, axes: &Axes, (measure, values): (usize, &[usize]), here: &
                             data-ci95=[mean.ci95.map(short)] {
                             title {
                                 (study.keys[axes.across].name) " " (across[column]) ", " (study.keys[axes.up].name) " "
-                                (up[row]) ": " (estimate(mean, scale.units))
+                                (up[row]) ": " (estimate(mean, scale.units, point.seeds(measure)))
                             }
                         }
                         @if has_text {

@@ -89,4 +89,9 @@ impl Point<'_> {
         let samples: Vec<f64> = self.runs.iter().filter_map(|run| run.values[measure]).collect();
         Mean::of(&samples)
     }
+
+    /// Number of runs that have a measure, and number of all runs.
+    pub(super) fn seeds(&self, measure: usize) -> (usize, usize) {
+        (self.runs.iter().filter(|run| run.values[measure].is_some()).count(), self.runs.len())
+    }
 }

@@ -25,6 +25,13 @@ struct Row {
     differences: Vec<Option<(Mean, usize)>>,
 }
 
+impl Row {
+    /// The most seeds of a difference.
+    fn seeds(&self) -> usize {
+        self.differences.iter().flatten().map(|(_, seeds)| *seeds).max().unwrap_or(0)
+    }
+}
+
 pub(super) fn section(study: &Study, points: &[Point<'_>], design: &Design) -> Markup {
     let compared = design.lines.into_iter().chain(design.figures.iter().copied()).chain([design.across]);
     // Words, such as policies, before numbers.
@@ -49,15 +56,15 @@ pub(super) fn section(study: &Study, points: &[Point<'_>], design: &Design) -> M
                 th.left scope="col" { (study.keys[key].name) } th scope="col" { "seeds" }
                 @for measure in &study.measures { th scope="col" { (title(measure)) } }
             } }
-            tbody { @for row in rows.iter().take(MOST_ROWS) { tr {
+            tbody { @for row in rows.iter().take(MOST_ROWS) { @let seeds = row.seeds(); tr {
                 @for (other, value) in others.iter().zip(&row.others) { td.left { (study.text(*other, *value)) } }
                 td.left { (study.text(key, row.value)) " − " (base) }
-                td { (row.differences.iter().flatten().map(|(_, seeds)| *seeds).max().unwrap_or(0)) }
+                td { (seeds) }
                 @for (difference, measure) in row.differences.iter().zip(&study.measures) {
                     @match difference {
-                        Some((mean, _)) if mean.ci95.is_some_and(|ci95| mean.mean.abs() > ci95) => td.sure {
-                            (estimate(*mean, units(measure))) },
-                        Some((mean, _)) => td { (estimate(*mean, units(measure))) },
+                        Some((mean, of)) if mean.ci95.is_some_and(|ci95| mean.mean.abs() > ci95) => td.sure {
+                            (estimate(*mean, units(measure), (*of, seeds))) },
+                        Some((mean, of)) => td { (estimate(*mean, units(measure), (*of, seeds))) },
                         None => td { "–" },
                     }
                 }

@@ -47,7 +47,8 @@ pub(super) fn section(study: &Study, points: &[Point<'_>]) -> Markup {
                         @for (key, value) in point.values.iter().enumerate() { td.left { (study.text(key, *value)) } }
                         td { (point.runs.len()) }
                         @for (number, measure) in study.measures.iter().enumerate() {
-                            td { (or_dash(point.mean(number), |mean| estimate(mean, units(measure)))) }
+                            @let of = point.seeds(number);
+                            td { (or_dash(point.mean(number), |mean| estimate(mean, units(measure), of))) }
                         }
                     } }
                 }

@@ -68,6 +68,19 @@ fn a_page_has_figures_maps_differences_and_runs() {
     assert!(runs.contains("table.parquet has every run and 7 more measures."), "{runs}");
 }
 
+/// A mean of one run where its point has two says so: in the map, the figure and the differences.
+#[test]
+fn a_mean_of_fewer_runs_than_its_point_has_is_marked() {
+    let whole = text(&study());
+    assert!(!whole.contains(" of 2)") && !whole.contains("fewer seeds"), "{whole}");
+    let mut study = study();
+    study.runs[0].values[0] = None;
+    let text = text(&study);
+    assert!(text.contains("access.up.delay 5 ms: 256 kbit/s (1 of 2)</title>"), "{text}");
+    assert_eq!(text.matches("means of fewer seeds: 1<").count(), 1, "{text}");
+    assert_eq!(text.matches("<td>1 kbit/s (1 of 2)</td>").count(), 1, "{text}");
+}
+
 /// Two keys that vary together, as in a Latin hypercube: points are not joined, and there is no map.
 #[test]
 fn keys_that_vary_together_are_scattered() {

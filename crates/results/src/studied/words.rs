@@ -43,9 +43,9 @@ pub(super) fn words(value: f64, units: &'static [Unit]) -> String {
     format!("{}{}", if value < 0.0 { "\u{2212}" } else { "" }, format::with_unit(value.abs(), units))
 }
 
-/// A mean with its interval, if it has one.
-pub(super) fn estimate(mean: Mean, units: &'static [Unit]) -> String {
+/// A mean with its interval, if it has one, and its number of runs where these are fewer than `runs`.
+pub(super) fn estimate(mean: Mean, units: &'static [Unit], (of, runs): (usize, usize)) -> String {
     let text = words(mean.mean, units);
     let interval = mean.ci95.map_or_else(String::new, |ci95| format!(" ± {}", format::with_unit(ci95, units)));
-    text + &interval
+    text + &interval + &format::some_of(of as u64, runs as u64)
 }

@@ -24,8 +24,7 @@ pub fn carry_out<S: Send>(
     attend: &mut dyn FnMut(Progress, &Record) -> Result<(), S>,
 ) -> Result<(Runs, Table), Ended<S>> {
     let folder = means.store.folder();
-    let record = Record { keys: study.space.keys.clone(), points: study.space.points.len(), ..record };
-    let mut journal = Journal::begin(folder, record).map_err(Ended::Io)?;
+    let mut journal = Journal::begin(folder, record.of(study)).map_err(Ended::Io)?;
     let mut last = Progress::default();
     let ended = study.run_for(measures, means, &mut |progress| {
         last = progress;

@@ -10,10 +10,12 @@ use std::time::{Duration, Instant};
 
 use lastmile_results::atomic::AtomicFile;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use super::address::ENGINE;
-use super::plan::{Failure, Progress};
+use super::plan::{Failure, Progress, Study};
 use super::store::Store;
+use crate::variant::pairs;
 
 /// The name of the file.
 pub const FILE: &str = "study.json";
@@ -36,6 +38,8 @@ pub struct Record {
     pub file: Option<String>,
     /// The text of the study file.
     pub text: Option<String>,
+    /// A digest of the scenario's text and its changes.
+    pub scenario: String,
     /// Keys of the points.
     pub keys: Vec<String>,
     /// Number of points.
@@ -80,6 +84,24 @@ impl From<&Failed> for Failure {
 }
 
 impl Record {
+    /// This record with the scenario, the keys and the number of points of its study.
+    #[must_use]
+    pub fn of(self, study: &Study<'_>) -> Self {
+        let text = format!("{:?}\0{:?}", study.input.text, pairs(study.common));
+        let scenario = Sha256::digest(text).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        Self { scenario, keys: study.space.keys.clone(), points: study.space.points.len(), ..self }
+    }
+
+    /// True if both are of one study, which may have moved or grown: equal names, and one file or one text of a file;
+    /// without files, one scenario and equal keys.
+    fn is_of_the_study_of(&self, other: &Self) -> bool {
+        let is_same = match (&self.file, &other.file) {
+            (None, None) => self.scenario == other.scenario && self.keys == other.keys,
+            _ => self.file == other.file || self.text == other.text,
+        };
+        self.name == other.name && is_same
+    }
+
     /// Runs that are simulated each second; `None` before the first.
     #[must_use]
     pub fn rate(&self) -> Option<f64> {
@@ -183,12 +205,16 @@ pub fn read(folder: &Path) -> io::Result<Option<Record>> {
 #[must_use]
 pub fn about_other(folder: &Path, record: &Record) -> Option<String> {
     let other = read(folder).ok()??;
-    let is_same = other.name == record.name && (other.file == record.file || other.text == record.text);
-    (!is_same).then(|| {
-        let from = other.file.map_or_else(String::new, |file| format!(" of {file}"));
+    (!other.is_of_the_study_of(record)).then(|| {
+        let over = |record: &Record| format!(" over {}", record.keys.join(", "));
+        let (from, to) = match &other.file {
+            Some(file) => (format!(" of {file}"), String::new()),
+            None if other.keys != record.keys => (over(&other), over(record)),
+            None => (" with another scenario or other changes of it".to_owned(), String::new()),
+        };
         format!(
-            "{} has the table and the report of the study {:?}{from}: they become those of {:?}. Its runs stay, and it \
-             gives its table again without simulating",
+            "{} has the table and the report of the study {:?}{from}: they become those of {:?}{to}. Its runs stay, \
+             and it gives its table again without simulating",
             folder.display(),
             other.name,
             record.name
@@ -205,7 +231,12 @@ pub fn is_running(folder: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use lastmile_scenario::Override;
+
+    use super::super::plan::{Places, Seeds};
+    use super::super::space::Space;
     use super::*;
+    use crate::Input;
 
     #[test]
     fn another_study_of_the_folder_is_told() {
@@ -226,6 +257,27 @@ mod tests {
             let told = about_other(folder.path(), &other).unwrap();
             assert!(told.contains("of the study \"one\" of /a/one.toml"), "{told}");
         }
+    }
+
+    /// Studies of Python have no file. Another value of a key is the study that has grown.
+    #[test]
+    fn another_study_without_a_file_is_told_by_its_keys_and_its_scenario() {
+        let folder = tempfile::tempdir().unwrap();
+        let record = |duration: &str, key: &str, values: &[&str]| {
+            let input = Input { file: None, text: Some("name = \"line\"".to_owned()) };
+            let values = values.iter().map(|value| (*value).to_owned()).collect();
+            let space = Space::grid(vec![(key.to_owned(), values)]).unwrap();
+            let (places, common) = (Places::new(), [Override::set(&format!("duration={duration}"))]);
+            let study =
+                Study { input: &input, common: &common, space: &space, places: &places, seeds: &Seeds::Count(1) };
+            Record { name: "line".to_owned(), ..Record::default() }.of(&study)
+        };
+        Journal::begin(folder.path(), record("1 s", "up", &["1", "2"])).unwrap();
+        assert_eq!(about_other(folder.path(), &record("1 s", "up", &["1", "2", "3"])), None, "it has grown");
+        let told = about_other(folder.path(), &record("1 s", "down", &["1", "2"])).unwrap();
+        assert!(told.contains("the study \"line\" over up: they become those of \"line\" over down."), "{told}");
+        let told = about_other(folder.path(), &record("2 s", "up", &["1", "2"])).unwrap();
+        assert!(told.contains("the study \"line\" with another scenario or other changes of it: they"), "{told}");
     }
 
     #[test]

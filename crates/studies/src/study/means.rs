@@ -23,7 +23,7 @@ pub fn means(table: &Table, measures: &[String]) -> Result<Text, Error> {
     for (point, seeds) in table.points() {
         let cell = |(measure, estimates): (&String, &Vec<(Vec<String>, Estimate)>)| {
             let found = estimates.iter().find(|(of, _)| *of == point);
-            format::or_dash(found, |(_, estimate)| words(measure, *estimate))
+            format::or_dash(found, |(_, estimate)| words(measure, *estimate, seeds))
         };
         let cells: Vec<String> = measures.iter().zip(&estimates).map(cell).collect();
         text.row(point.iter().cloned().chain([seeds.to_string()]).chain(cells));
@@ -53,15 +53,16 @@ pub(super) fn shown(table: &Table, measures: &[String]) -> Vec<String> {
     if measures.is_empty() { usual() } else { measures.to_vec() }
 }
 
-/// An estimate in the unit that the name of its measure ends with.
-fn words(measure: &str, Estimate { mean, ci95, .. }: Estimate) -> String {
+/// An estimate in the unit that the name of its measure ends with, and its number of seeds where a point has more.
+fn words(measure: &str, Estimate { mean, ci95, seeds }: Estimate, all: usize) -> String {
     let one: fn(f64) -> String = match studied::unit(measure) {
         "bps" => format::signed_rate,
         "s" => format::seconds,
         "share" => format::percent,
         _ => format::number,
     };
-    ci95.map_or_else(|| one(mean), |ci95| format!("{} ± {}", one(mean), one(ci95)))
+    let interval = ci95.map_or_else(String::new, |ci95| format!(" ± {}", one(ci95)));
+    one(mean) + &interval + &format::some_of(seeds as u64, all as u64)
 }
 
 #[cfg(test)]
@@ -98,6 +99,9 @@ mod tests {
         let mut entries = vec![entry(0, 1, 1e6), entry(0, 2, 3e6), entry(1, 1, 5e6)];
         entries[2].measures.insert("ping.p50_s".to_owned(), 0.0123);
         let table = Table::new(&space, &entries);
+        entries[0].measures.insert("ping.p99_s".to_owned(), 0.05);
+        let text = means(&Table::new(&space, &entries), &["ping.p99_s".to_owned()]).unwrap();
+        assert_eq!(text.rows, [["1", "2", "50 ms (1 of 2)"], ["2", "1", "–"]], "one of two seeds has it");
         let text = means(&table, &[]).unwrap();
         // 1 and 3: t(0.975, 1) = 12.706 times the standard error of 1.
         assert_eq!(text.rows, [["1", "2", "2 Mbit/s ± 12.7 Mbit/s", "–"], ["2", "1", "5 Mbit/s", "12.3 ms"]]);

@@ -198,7 +198,7 @@ impl Table {
     /// combination of the other keys. The values may be written in other units than in the table.
     ///
     /// # Errors
-    /// No run has the measure, the study does not vary the key, or the values are equal.
+    /// No run has the measure, the study does not vary the key, the values are equal, or no two runs make a pair.
     pub fn paired(
         &self,
         measure: &str,
@@ -228,7 +228,13 @@ impl Table {
         let difference = |(point, (one, other)): (Vec<&str>, Pair)| {
             Some((point.into_iter().map(str::to_owned).collect(), paired(&one, &other)?))
         };
-        Ok(pairs.into_iter().filter_map(difference).collect())
+        let differences: Vec<_> = pairs.into_iter().filter_map(difference).collect();
+        if differences.is_empty() {
+            let error = Error::new(format_args!("no difference between {key} = {one:?} and {other:?}"));
+            let pair = format!("a pair is two runs with {measure}, equal seeds and equal values of the other keys");
+            return Err(error.hint(pair));
+        }
+        Ok(differences)
     }
 
     /// Writes the table as Parquet.
@@ -375,6 +381,9 @@ mod tests {
         let other_notation = table.paired("goodput_bps", ("rate", "1.0", "2.00")).unwrap();
         assert_eq!(other_notation, table.paired("goodput_bps", ("rate", "1", "2")).unwrap());
         assert_eq!(other_notation.len(), 2);
+        // Only one of the four points has a ping, and its neighbour by policy has none.
+        let alone = table.paired("ping_s", ("policy", "none", "cake")).unwrap_err().to_string();
+        assert!(alone.contains("no difference between policy = \"none\" and \"cake\""), "{alone}");
         let fast = table.at("rate", "2.0").unwrap();
         assert_eq!((fast.rows(), &fast.estimates("goodput_bps").unwrap()[..]), (4, &means[2..]));
         assert!(table.at("rate", "3").is_err() && table.at("seed", "1").is_err());

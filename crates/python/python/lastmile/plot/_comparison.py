@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lastmile.plot._heatmap import heatmap, unit_of, words
+from lastmile.plot._heatmap import heatmap, some_of, unit_of, words
 from lastmile.plot._run import cdf, no_samples, round_trips
 from lastmile.plot._style import Picture, axes_of, legend, styled, unit
 from matplotlib.axes import Axes
@@ -26,6 +26,12 @@ def _at(row: dict[str, Any], path: str) -> float:
     return float("nan") if value is None else float(value)
 
 
+def _mean(values: list[float]) -> tuple[float, str]:
+    """The mean of the known values, and their number where others are unknown."""
+    known = [value for value in values if value == value]
+    return sum(known) / len(known) if known else float("nan"), some_of(len(known), len(values))
+
+
 class ComparisonPlots:
     """Plots of a comparison. Measures are the keys of its document, such as ``download_bps`` and ``ping.p50_s``.
 
@@ -39,15 +45,15 @@ class ComparisonPlots:
     def __init__(self, comparison: Comparison) -> None:
         self._comparison = comparison
 
-    def _means(self, path: str) -> list[float]:
-        """A measure of each row: the mean over its seeds."""
+    def _means(self, path: str) -> list[tuple[float, str]]:
+        """A measure of each row: the mean over the seeds that have it, and their number where others have not."""
         runs = [_at(run, path) for run in self._comparison.document["runs"]]
         each = len(runs) // len(self._comparison)
-        return [sum(runs[at : at + each]) / each for at in range(0, len(runs), each)]
+        return [_mean(runs[at : at + each]) for at in range(0, len(runs), each)]
 
     @styled
     def measures(self, *paths: str) -> Figure:
-        """Measures of each row, side by side.
+        """Measures of each row, side by side. A mean of fewer seeds than the row has is marked by their number.
 
         >>> import lastmile as lm
         >>> line = lm.line("adsl2plus-12-1", home="single").set("duration", "3 s")
@@ -62,8 +68,11 @@ class ComparisonPlots:
         picture = Picture(figsize=size, layout="constrained")
         for axes, path in zip(picture.subplots(1, len(paths), sharey=True, squeeze=False).flat, paths):
             means = self._means(path)
-            factor, name = unit_of(path, means)
-            axes.barh(labels, [mean / factor for mean in means], height=0.62, color="#1b9e77")
+            factor, name = unit_of(path, [mean for mean, _ in means])
+            bars = axes.barh(labels, [mean / factor for mean, _ in means], height=0.62, color="#1b9e77")
+            if any(some for _, some in means):
+                axes.bar_label(bars, [some for _, some in means], padding=3, fontsize=8)
+                axes.margins(x=0.25)
             axes.set_xlabel(words(path, name))
             axes.grid(visible=False, axis="y")
         picture.axes[0].invert_yaxis()

@@ -18,13 +18,18 @@ __all__ = ["ReproductionPlots", "published"]
 MARKERS = "osD^vP*X<>ph"
 
 
-def _pairs(table: Mapping[str, Any]) -> Iterator[tuple[float, float, float]]:
-    """Published and simulated figures above zero with the half width of the simulated one's interval."""
+def _pairs(table: Mapping[str, Any]) -> Iterator[tuple[float, float, float, bool]]:
+    """Published figures other than zero, simulated ones, half the width of their intervals, and whether one is near.
+
+    A figure that is printed as a lower bound is met by every figure above it.
+    """
     for row in table["rows"]:
         for name, simulated in row["simulated"].items():
             of = row["published"].get(name)
-            if all(isinstance(value, int | float) and value > 0 for value in (of, simulated)):
-                yield float(of), float(simulated), float(row["ci95"].get(name) or 0.0)
+            if of and all(isinstance(value, int | float) for value in (of, simulated)):
+                off = min(simulated - of, 0) if "_above" in name else simulated - of
+                is_near = abs(off / of) <= 0.25 + 1e-9
+                yield float(of), float(simulated), float(row["ci95"].get(name) or 0.0), is_near
 
 
 @styled
@@ -32,7 +37,8 @@ def published(document: Mapping[str, Any], *, axes: Axes | None = None) -> Figur
     """Published figures against simulated ones, of a document of ``lastmile reproduce --json``.
 
     Each point is a figure of a table that was simulated; its bar is the 95 % interval. Both axes are logarithmic, so
-    that quantities of any unit fit. The diagonal is equality, and the band 25 % of it.
+    that quantities of any unit fit. The diagonal is equality, and the band 25 % of it. The title counts as the command
+    does: all figures but published zeros, also simulated zeros, which have no place on the axes.
 
     >>> from lastmile import plot
     >>> row = {"published": {"goodput_bps": 1e6}, "simulated": {"goodput_bps": 1.1e6}, "ci95": {"goodput_bps": 3e4}}
@@ -41,19 +47,19 @@ def published(document: Mapping[str, Any], *, axes: Axes | None = None) -> Figur
     '1 of 1 figures within 25 %'
     """
     tables = {f"{table['publication']}/{table['id']}": list(_pairs(table)) for table in document["tables"]}
+    every = [pair for pairs in tables.values() for pair in pairs]
+    tables = {name: [pair for pair in pairs if min(pair[:2]) > 0] for name, pairs in tables.items()}
+    zeros = len(every) - sum(map(len, tables.values()))
     tables = {name: pairs for name, pairs in tables.items() if pairs}
     if not tables:
-        raise ValueError("no table of the document has a figure that is both published and simulated")
+        raise ValueError("no table of the document has a figure that is both published and simulated, and above zero")
     figure, axes = axes_of(axes, (5.6, 4.2))
-    every = [value for pairs in tables.values() for of, simulated, _ in pairs for value in (of, simulated)]
-    ends = [min(every) / 1.6, max(every) * 1.6]
+    drawn = [value for pairs in tables.values() for of, simulated, *_ in pairs for value in (of, simulated)]
+    ends = [min(drawn) / 1.6, max(drawn) * 1.6]
     axes.fill_between(ends, [end * 0.75 for end in ends], [end * 1.25 for end in ends], color="#e4e7eb", linewidth=0)
     axes.plot(ends, ends, color="#59636e", linestyle="-", linewidth=0.8)
-    near = count = 0
     for number, (name, pairs) in enumerate(tables.items()):
-        of, simulated, half = zip(*pairs)
-        near += sum(abs(one - other) <= other / 4 for other, one, _ in pairs)
-        count += len(pairs)
+        of, simulated, half, _ = zip(*pairs)
         axes.errorbar(
             of, simulated, yerr=half, label=name, marker=MARKERS[number % len(MARKERS)], linestyle="none",
             markersize=5, markeredgecolor="white", markeredgewidth=0.5, elinewidth=0.9,
@@ -65,7 +71,8 @@ def published(document: Mapping[str, Any], *, axes: Axes | None = None) -> Figur
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if ends[1] / ends[0] < 200 else (1.0,)))
         axis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axis.set_minor_formatter(NullFormatter())
-    axes.set_title(f"{near} of {count} figures within 25 %")
+    title = f"{sum(is_near for *_, is_near in every)} of {len(every)} figures within 25 %"
+    axes.set_title(f"{title}; not drawn: {zeros} with a zero" if zeros else title)
     legend(axes)
     return figure
 

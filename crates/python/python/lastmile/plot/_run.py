@@ -69,7 +69,8 @@ class RunPlots:
         lines = []
         for entity in names or entities:
             times, values = series.samples(quantity, entity)
-            if names or any(values):
+            # A flow that gets nothing is worth a line.
+            if names or any(values) or quantity in ("goodput_bps", "acked_bytes"):
                 lines.append((entity, list(times), list(values)))
         return lines
 
@@ -111,7 +112,9 @@ class RunPlots:
 
     @styled
     def queue(self, *links: str, axes: Axes | None = None) -> Figure:
-        """Mean wait in the queues of links over time; of all by default.
+        """Mean wait in the queues of links over time.
+
+        By default links are those whose longest wait is at least 1 % of the longest of all.
 
         >>> import lastmile as lm
         >>> run = lm.run(lm.line("adsl2plus-12-1", home="single"), duration="3 s")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from lastmile._arguments import mapping
-from lastmile.plot._heatmap import heatmap, unit_of, words
+from lastmile.plot._heatmap import heatmap, some_of, unit_of, words
 from lastmile.plot._places import Design, Places, in_order
 from lastmile.plot._style import COLOURS, MARKERS, axes_of, legend, styled
 from matplotlib.axes import Axes
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TablePlots"]
 
-_Mean = tuple[list[str], float, float, int]
-"""Values of keys, the mean, half its interval, the seeds."""
+_Mean = tuple[list[str], float, float, str]
+"""Values of keys, the mean, half its interval, and the number of its seeds where the point has more."""
 
 
 class TablePlots:
@@ -38,7 +39,11 @@ class TablePlots:
         keys, rows = self._table.keys, self._table.means(measure, where=fixed)
         at = [number for number, key in enumerate(keys) if key not in fixed]
         title = ", ".join(f"{key} {value}" for key, value in zip(keys, rows[0][0] if rows else []) if key in fixed)
-        means = [([point[number] for number in at], mean, ci95, seeds) for point, mean, ci95, seeds in rows]
+        runs = Counter(zip(*(self._table.column(key) for key in keys)))
+        means = [
+            ([point[number] for number in at], mean, ci95, some_of(seeds, runs[tuple(point)]))
+            for point, mean, ci95, seeds in rows
+        ]
         return [keys[number] for number in at], means, title
 
     @styled
@@ -72,7 +77,7 @@ class TablePlots:
         if {x, y} != set(keys):
             raise ValueError(f"x and y: the two keys of the study are {keys[0]} and {keys[1]}")
         row, column = keys.index(y), keys.index(x)
-        means = {(point[row], point[column]): mean for point, mean, _, _ in rows}
+        means = {(point[row], point[column]): (mean, some) for point, mean, _, some in rows}
         return heatmap(measure, (y, x), means, axes, title)
 
     @styled
@@ -90,7 +95,8 @@ class TablePlots:
         even distances, and no line joins them. Numbers that vary from point to point, as in a Latin hypercube, have no
         lines, and the points are not joined; a key has lines wherever two points would else look alike. By default
         ``x`` is the axis of the page of the study: the first key, or the first with three numbers if that has words.
-        ``where`` has values of keys: the points with these alone.
+        ``where`` has values of keys: the points with these alone. A mean of fewer seeds than its point has is marked by
+        their number.
 
         >>> import lastmile as lm
         >>> line = lm.line("adsl2plus-12-1", home="single")
@@ -111,24 +117,29 @@ class TablePlots:
         orders = [in_order([point[key] for point, _, _, _ in rows]) for key in factors]
         # Lines are in the order of their values, the first key first.
         rows.sort(key=lambda row: [order.index(row[0][key]) for key, order in zip(factors, orders)])
-        lines: dict[str, list[tuple[str, float, float]]] = {}
-        for point, mean, ci95, _ in rows:
-            lines.setdefault(", ".join(point[key] for key in factors), []).append((point[at], mean, ci95))
+        lines: dict[str, list[tuple[str, float, float, str]]] = {}
+        for point, mean, ci95, some in rows:
+            lines.setdefault(", ".join(point[key] for key in factors), []).append((point[at], mean, ci95, some))
         figure, axes = axes_of(axes, (5.6, 3.2))
-        factor, name = unit_of(measure, [mean for line in lines.values() for _, mean, _ in line])
+        factor, name = unit_of(measure, [mean for line in lines.values() for _, mean, _, _ in line])
         looks: dict[str, Any] = {} if places.has_order and not design.is_scattered else {"linestyle": "none"}
         for number, (label, line) in enumerate(lines.items()):
-            placed = sorted((places.of(value, number, len(lines)), mean, ci95) for value, mean, ci95 in line)
+            placed = sorted(
+                (places.of(value, number, len(lines)), mean, ci95, some) for value, mean, ci95, some in line
+            )
             axes.errorbar(
-                [place for place, _, _ in placed],
-                [mean / factor for _, mean, _ in placed],
-                yerr=[interval / factor for _, _, interval in placed],
+                [place for place, _, _, _ in placed],
+                [mean / factor for _, mean, _, _ in placed],
+                yerr=[interval / factor for _, _, interval, _ in placed],
                 label=label,
                 capsize=2.5,
                 marker=MARKERS[number // len(COLOURS) % len(MARKERS)],
                 markersize=3.5,
                 **looks,
             )
+            for place, mean, _, some in placed:
+                if some:
+                    axes.annotate(some, (place, mean / factor), (4, 4), textcoords="offset points", fontsize=7)
         places.draw(axes)
         axes.set_ylabel(words(measure, name))
         axes.set_ylim(bottom=0)
