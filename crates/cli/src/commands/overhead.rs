@@ -148,11 +148,11 @@ fn links(arguments: &Arguments) -> Result<Vec<Named>> {
     Ok(links)
 }
 
-/// The link layer with the name `name`.
+/// The link layer with the name of `--link`.
 pub(crate) fn link_by_name(name: &str) -> Result<LinkLayer> {
     LinkLayer::from_name(name).ok_or_else(|| {
         let hint = did_you_mean(name, Preset::candidates(name));
-        Failure::new(format_args!("unknown link layer \"{name}\"")).hint(hint.unwrap_or_else(|| {
+        Failure::new(format_args!("--link: unknown link layer \"{name}\"")).hint(hint.unwrap_or_else(|| {
             "`lastmile overhead` lists them; words of tc-cake(8) are known, too: \"ptm overhead 34\"".to_owned()
         }))
     })
