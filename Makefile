@@ -66,6 +66,7 @@ lint: ## Check format, lints (warnings are errors), and the tables of the docume
 rustdoc: export RUSTC_WORKSPACE_WRAPPER = $(wildcard $(shell rustc --print sysroot)/bin/clippy-driver)
 rustdoc: export CLIPPY_ARGS = -D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
 rustdoc: ## Build the API reference; its warnings are errors
+	@scripts/setup.sh rustdoc
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --locked --no-deps --quiet
 
 .PHONY: bench
@@ -76,6 +77,7 @@ bench: ## Measure events, packets and cells per second, relative to the speed of
 
 .PHONY: detect-table
 detect-table: ## Compare detection with the truth on 140 simulated lines: names, rates, buffers and queues
+	@scripts/setup.sh detect-table
 	$(CARGO) run --release --locked --package lastmile-measure --example detect-table
 
 .PHONY: detect-emulated
@@ -85,6 +87,7 @@ detect-emulated: ## Compare detection with the truth on 20 emulated lines, with 
 
 .PHONY: carried
 carried: ## Measure packets a second of one processor by packet path and policy, as root
+	@scripts/setup.sh carried
 	$(CARGO) run --release --locked --package lastmile-bench -- --only live: --no-instructions --repeat 1
 
 .PHONY: peers
@@ -95,7 +98,8 @@ peers: ## Compare with the kernel's HTB, FQ-CoDel and CAKE, in a Debian kernel o
 	@scripts/peers/compare.sh $(TARGET)/release/lastmile $(PEERS_OUT) '$(PEERS)'
 
 .PHONY: what-helps
-what-helps: ## Compare the built-in policies on every line of the library, for docs/studies/what-helps.md: about twenty minutes
+what-helps: ## Compare the built-in policies on every line of the library, for docs/studies/what-helps.md: about seven minutes, and a release build
+	@scripts/setup.sh what-helps
 	$(CARGO) build --release --locked --package lastmile-cli
 	@scripts/what_helps.py $(TARGET)/release/lastmile --note 'Profile `release`.'
 	@scripts/tables.py
@@ -179,10 +183,12 @@ dist-static: ## Build the program without shared libraries, for x86-64 and arm64
 
 .PHONY: dist-deb
 dist-deb: ## Build Debian packages of the static programs
+	@scripts/setup.sh dist
 	@PROFILE=$(DIST_PROFILE) scripts/dist/deb.sh
 
 .PHONY: dist-container
 dist-container: ## Build container images of the static programs
+	@scripts/setup.sh dist
 	@PROFILE=$(DIST_PROFILE) scripts/dist/container.sh
 
 .PHONY: dist-wheels
@@ -192,6 +198,7 @@ dist-wheels: ## Build wheels and source archive of the Python package
 
 .PHONY: dist-crates
 dist-crates: ## Build packages for crates.io, and compile the command from them
+	@scripts/setup.sh dist
 	@PROFILE=$(DIST_PROFILE) scripts/dist/crates.sh
 
 .PHONY: clean

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 # libFuzzer's instrumentation needs unstable flags; RUSTC_BOOTSTRAP makes a stable compiler accept them.
 export RUSTC_BOOTSTRAP=1
-# Link-time optimisation, as in releases, removes the instrumentation.
+# Link-time optimisation removes the instrumentation. More code units than in releases are quicker to build.
 export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 # The code under test has no unsafe parts: without a sanitizer, a second has about 25 times the inputs.
 log=$(mktemp)

@@ -105,7 +105,7 @@ check_rust
 have cc || apt_install gcc libc6-dev || die "no C linker (cc): install gcc or clang"
 
 case $target in
-  test | lint | python)
+  test | lint | rustdoc | python)
     for component in fmt clippy; do
       have "cargo-$component" || rustup component add "${component/fmt/rustfmt}" >&2 ||
         die "cargo $component is missing: rustup component add ${component/fmt/rustfmt}"
@@ -140,6 +140,8 @@ case $target in
     want tcptrace tcptrace "reading captures is not compared with it"
     want tshark tshark "reading captures is not compared with it"
     ;;
+  carried) have ip || apt_install iproute2 || die "no ip: it makes the networks between which packets are forwarded" ;;
+  what-helps) have python3 || apt_install python3 || die "no python3: it starts the simulations" ;;
   book) install_mdbook ;;
   web) need_node ;;
   site)

@@ -11,7 +11,7 @@ import * as esbuild from "esbuild";
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), "..");
 
 /** The rows of `lastmile compare` without options. */
-const USUAL = ["none", "cake", "fq-codel-sqm", "full-both-ways"];
+export const USUAL = ["none", "cake", "fq-codel-sqm", "full-both-ways"];
 
 /** The words of a command line, as a shell splits it; `null` for anything but words and quotes. */
 export function words(line) {

@@ -1,6 +1,6 @@
 # What the scripts of this folder share. Sourced, not run.
 #
-# PROFILE is the profile of cargo (`release`, minutes of linking for each target; `ci` for a trial). TARGETS
+# PROFILE is the profile of cargo (`release`, minutes for each target; `ci` for a trial). TARGETS
 # is the list of architectures, as Rust names them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -22,8 +22,9 @@ impl Folders {
     /// `named_by` is the option that determines the names, such as `--out`.
     ///
     /// # Errors
-    /// Errors of the file system.
+    /// A file in the place of a folder; errors of the file system.
     pub(crate) fn prepare(&mut self, folder: &Path, names: &[&str], named_by: &str) -> Result<()> {
+        has_no_file(folder, folder, named_by)?;
         let missing: Vec<PathBuf> = folder
             .ancestors()
             .take_while(|path| !path.as_os_str().is_empty() && !path.exists())
@@ -62,13 +63,7 @@ impl Folders {
     /// No such folder; errors of the file system.
     pub(crate) fn prepare_file(&mut self, path: &Path, named_by: &str) -> Result<()> {
         let folder = folder_of(path);
-        if let Some(file) = folder.ancestors().find(|path| path.exists() && !path.is_dir()) {
-            return Err(Failure::new(format_args!(
-                "{named_by}: cannot write {}: {} is a file, and no folder",
-                path.display(),
-                file.display()
-            )));
-        }
+        has_no_file(folder, path, named_by)?;
         // A folder that may not be read is not missing: the error of the file reports it.
         if matches!(folder.try_exists(), Ok(false)) {
             let failure = Failure::new(format_args!("{named_by}: cannot write {}: no such folder", path.display()));
@@ -105,6 +100,13 @@ const ENDINGS_OF_PAGES: &[&str] = &["html", "htm"];
 /// The folder of a file.
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Refuses to write `path` where `folder`, or one that it is in, is a file.
+fn has_no_file(folder: &Path, path: &Path, named_by: &str) -> Result<()> {
+    let Some(file) = folder.ancestors().find(|path| path.exists() && !path.is_dir()) else { return Ok(()) };
+    let (path, file) = (path.display(), file.display());
+    Err(Failure::new(format_args!("{named_by}: cannot write {path}: {file} is a file, and no folder")))
 }
 
 /// Tries a file under a hidden name.

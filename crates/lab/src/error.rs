@@ -4,9 +4,6 @@ use lastmile_live::Error as LiveError;
 use lastmile_scenario::Report;
 use lastmile_scenario::policy::ready;
 
-/// The name of a scenario's policy that is none.
-pub const NONE: &str = "none";
-
 /// A scenario that cannot run on real hosts, or a run that failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -153,7 +150,7 @@ impl Error {
                 let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").ok()?;
                 format!("it has {}; others are modules: `modprobe tcp_{name}`", known.trim())
             }
-            Self::NoPolicy(_) => format!("built-in policies: {NONE}, {}", ready::NAMES.join(", ")),
+            Self::NoPolicy(_) => ready::hint(true),
             Self::Live(error) => return error.hint(),
             Self::NoPath { .. } | Self::TooManyFlows { .. } | Self::Quic(_) | Self::Scenario(_) => return None,
         };

@@ -1,23 +1,11 @@
-//! The bytes on the wire of multilink fragments, and the size of fragments for a given wait.
+//! The bytes on the wire of multilink fragments.
 
-use lastmile_units::{BitRate, ByteCount, Duration, WireBytes};
+use lastmile_units::{ByteCount, WireBytes};
 
 use crate::LinkLayer;
-use crate::multilink::{Multilink, SequenceNumber};
+use crate::multilink::Multilink;
 
 impl Multilink {
-    /// The largest fragments that occupy `link` at `rate` for at most `wait` each.
-    ///
-    /// `None` if a fragment as short as its header takes longer. A small packet then waits for at
-    /// most `wait`, and is transmitted.
-    #[must_use]
-    pub fn for_wait(link: LinkLayer, rate: BitRate, wait: Duration, sequence: SequenceNumber) -> Option<Self> {
-        let bits = u128::from(rate.as_bps()) * u128::from(wait.as_ps()) / 1_000_000_000_000;
-        let wire = WireBytes::new(u64::try_from(bits / 8).unwrap_or(u64::MAX));
-        let inside = link.largest_frame_in(wire)?;
-        Self::new(inside.saturating_sub(ByteCount::new(sequence.bytes())).min(Self::MAX_FRAGMENT), sequence)
-    }
-
     /// Bytes on the wire of a full fragment: the most that a small packet waits for.
     #[must_use]
     pub const fn fragment_on_wire(self, link: LinkLayer) -> WireBytes {
@@ -59,6 +47,7 @@ impl Multilink {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::multilink::SequenceNumber;
     use crate::preset::PPPOA_VCMUX;
     use proptest::prelude::*;
 
@@ -66,22 +55,11 @@ mod tests {
     /// fill two cells.
     #[test]
     fn fragments_of_two_cells_carry_82_bytes_each() {
-        let wait = Duration::from_us(6_650);
-        let rate = BitRate::from_kbit_per_s(128);
-        let multilink = Multilink::for_wait(PPPOA_VCMUX.link, rate, wait, SequenceNumber::Long).unwrap();
-        assert_eq!(multilink.fragment(), ByteCount::new(82));
+        let multilink = Multilink::new(ByteCount::new(82), SequenceNumber::Long).unwrap();
         assert_eq!(multilink.fragments(ByteCount::new(1_500)), 19, "1502 / 82");
         assert_eq!(multilink.fragment_on_wire(PPPOA_VCMUX.link), WireBytes::new(106));
         // 18 fragments of two cells. The last has 26 bytes, 40 with headers: one cell.
         assert_eq!(multilink.on_wire(PPPOA_VCMUX.link, ByteCount::new(1_500)), WireBytes::new(37 * 53));
-        assert!(rate.time_for(WireBytes::new(106)) <= wait);
-    }
-
-    #[test]
-    fn a_wait_shorter_than_a_cell_cannot_be_had() {
-        let rate = BitRate::from_kbit_per_s(128);
-        let wait = Duration::from_us(3_312);
-        assert_eq!(Multilink::for_wait(PPPOA_VCMUX.link, rate, wait, SequenceNumber::Short), None);
     }
 
     /// A fragment carries at least as many bytes of the packet as its header has, and at most
@@ -97,15 +75,12 @@ mod tests {
     }
 
     proptest! {
-        /// The fragments together carry the packet: at least the bytes of one frame, and no
-        /// fragment exceeds the size asked for.
+        /// The fragments together carry the packet: at least the bytes of one frame, and at most those of as many full
+        /// fragments.
         #[test]
-        fn no_fragment_takes_longer_than_the_wait(us in 3_400..200_000_u64, kbit in 128..4_000_u64,
-            ip in 20..1_500_u64) {
-            let (rate, wait) = (BitRate::from_kbit_per_s(kbit), Duration::from_us(us));
+        fn fragments_carry_the_packet(bytes in 4..1_500_u64, ip in 20..1_500_u64) {
             let link = PPPOA_VCMUX.link;
-            let multilink = Multilink::for_wait(link, rate, wait, SequenceNumber::Long).expect("more than a cell");
-            prop_assert!(rate.time_for(multilink.fragment_on_wire(link)) <= wait);
+            let multilink = Multilink::new(ByteCount::new(bytes), SequenceNumber::Long).expect("as long as its header");
             let whole = multilink.on_wire(link, ByteCount::new(ip));
             prop_assert!(whole >= link.on_wire(ByteCount::new(ip)));
             prop_assert!(whole.as_u64() <= multilink.fragments(ByteCount::new(ip)) *

@@ -340,12 +340,6 @@ impl LinkLayer {
         if let Interleave::Fragments(multilink) = self.interleave {
             return multilink.largest_ip_in(self, wire);
         }
-        self.largest_frame_in(wire)
-    }
-
-    /// The largest IP packet that takes at most `wire` bytes on the wire in one frame, without
-    /// fragments.
-    pub(crate) const fn largest_frame_in(self, wire: WireBytes) -> Option<ByteCount> {
         let wire = wire.as_u64();
         self.largest_ip_in_frame(match self.framing {
             Framing::None => wire,

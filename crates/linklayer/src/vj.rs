@@ -75,18 +75,6 @@ pub enum FrameKind {
     CompressedTcp,
 }
 
-impl FrameKind {
-    /// PPP protocol number (RFC 1332 section 4). The PPP header is equally long for all three.
-    #[must_use]
-    pub const fn ppp_protocol(self) -> u16 {
-        match self {
-            Self::Ip => 0x0021,
-            Self::CompressedTcp => 0x002d,
-            Self::UncompressedTcp => 0x002f,
-        }
-    }
-}
-
 /// The change mask of RFC 1144, figure 5.
 mod mask {
     pub(super) const CONNECTION: u8 = 0x40;

@@ -100,15 +100,20 @@ impl Stop {
 
     /// Forgets the calls so far, to wait for the next.
     pub(crate) fn rearm(&self) -> io::Result<()> {
-        let mut buffer = [0; 64];
-        loop {
-            match (&self.wake).read(&mut buffer) {
-                Ok(0) => return Ok(()),
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+        forget(&self.wake)
+    }
+}
+
+/// Reads and forgets what has come on a stream that does not block.
+pub(crate) fn forget(mut stream: &UnixStream) -> io::Result<()> {
+    let mut buffer = [0; 64];
+    loop {
+        match stream.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
 }

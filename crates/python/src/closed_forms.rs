@@ -4,7 +4,7 @@
 //! sequences and arrays. A value without a meaning, such as a packet of no bytes, gives `nan`.
 
 use lastmile_linklayer::{LinkLayer, PRESETS, Preset};
-use lastmile_scenario::diagnostics::did_you_mean;
+use lastmile_scenario::layer_meant;
 use lastmile_theory::asymmetry::{self as form, Download};
 use lastmile_theory::interval::Mean;
 use lastmile_theory::voice::{self, Codec, Path};
@@ -95,8 +95,7 @@ fn float(value: u64) -> f64 {
 fn link(py: Python<'_>, name: &Link) -> PyResult<LinkLayer> {
     let name = &*name.0;
     LinkLayer::from_name(name).ok_or_else(|| {
-        let hint = did_you_mean(name, Preset::candidates(name));
-        let hint = hint.unwrap_or_else(|| "lastmile.linklayer.presets() has all names".to_owned());
+        let hint = layer_meant(name).unwrap_or_else(|| "lastmile.linklayer.presets() has all names".to_owned());
         error::wrong(py, &format!("error: unknown link layer {name:?}\nhint: {hint}"), Some(&hint))
     })
 }

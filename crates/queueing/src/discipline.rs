@@ -139,6 +139,32 @@ macro_rules! answers_of_below {
 }
 pub(crate) use answers_of_below;
 
+/// Answers of a scheduler whose classes have a `queue` each, by the number of its `classifier`. A packet whose class
+/// has no queue goes to the last one.
+macro_rules! answers_of_classes {
+    ($self:ident => $classes:expr) => {
+        fn enqueue(&mut $self, now: Instant, mut packet: P, drops: &mut dyn DropSink<P>) {
+            let last = $classes.len() - 1;
+            let class = $self.classifier.classify(now, &packet).index().min(last);
+            packet.meta_mut().join_class(class);
+            $classes[class].queue.enqueue(now, packet, drops);
+        }
+
+        fn next_ready(&$self, now: Instant) -> Option<Instant> {
+            $classes.iter().filter_map(|class| class.queue.next_ready(now)).min()
+        }
+
+        fn backlog(&$self) -> Backlog {
+            $classes.iter().map(|class| class.queue.backlog()).sum()
+        }
+
+        fn class_backlogs(&$self, visit: &mut dyn FnMut(usize, Backlog)) {
+            $classes.iter().enumerate().for_each(|(index, class)| visit(index, class.queue.backlog()));
+        }
+    };
+}
+pub(crate) use answers_of_classes;
+
 impl<P: Packet, D: Discipline<P> + ?Sized> Discipline<P> for Box<D> {
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
         (**self).enqueue(now, packet, drops);

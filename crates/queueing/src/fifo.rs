@@ -64,13 +64,6 @@ impl<P: Packet> Fifo<P> {
         Self { packets: VecDeque::new(), capacity, overflow, tally: Tally::default() }
     }
 
-    /// An empty queue that holds at most `limit` IP bytes.
-    #[must_use]
-    pub fn in_bytes(limit: ByteCount, overflow: Overflow) -> Self {
-        let capacity = Capacity::of(Measure::Bytes, limit.as_u64());
-        Self { packets: VecDeque::new(), capacity, overflow, tally: Tally::default() }
-    }
-
     #[inline]
     fn push(&mut self, packet: P, size: u64) {
         self.capacity.take(&packet, size);

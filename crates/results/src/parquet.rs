@@ -86,7 +86,10 @@ fn read_parquet<R: ChunkReader + 'static>(from: R) -> Result<Vec<Series>, Parque
 }
 
 /// All values of a required column of a row group.
-fn all_of<T: DataType>(group: &dyn RowGroupReader, column: usize) -> Result<Vec<T::T>, ParquetError> {
+///
+/// # Errors
+/// No such column, or a damaged file.
+pub fn all_of<T: DataType>(group: &dyn RowGroupReader, column: usize) -> Result<Vec<T::T>, ParquetError> {
     let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
     let mut values = Vec::with_capacity(rows);
     get_typed_column_reader::<T>(group.get_column_reader(column)?).read_records(rows, None, None, &mut values)?;

@@ -36,20 +36,27 @@ pub struct ReadError {
 /// # Errors
 /// No `summary.json`, or an invalid file.
 pub fn read(dir: &Path) -> Result<Run, ReadError> {
-    let failed = |path: &Path, source| ReadError { path: path.to_owned(), source };
-    let path = dir.join(SUMMARY);
-    let text = fs::read(&path).map_err(|source| failed(&path, source))?;
-    let summary: Summary = serde_json::from_slice(&text).map_err(|error| failed(&path, error.into()))?;
+    let summary = summary(&dir.join(SUMMARY))?;
     let mut series = Vec::new();
     for (name, reader) in [(SERIES, parquet::read as fn(File) -> _), (SERIES_AS_TEXT, text_series)] {
         let path = dir.join(name);
         if path.exists() {
-            series = File::open(&path).and_then(reader).map_err(|source| failed(&path, source))?;
+            series = File::open(&path).and_then(reader).map_err(|source| ReadError { path, source })?;
             break;
         }
     }
     let label = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     Ok(Run { label, own: Vec::new(), summary, series })
+}
+
+/// The summary of a run: that of a folder with its results, or this file.
+///
+/// # Errors
+/// No such file, or an invalid one.
+pub fn summary(path: &Path) -> Result<Summary, ReadError> {
+    let path = if path.is_dir() { path.join(SUMMARY) } else { path.to_owned() };
+    let text = fs::read(&path).and_then(|text| Ok(serde_json::from_slice(&text)?));
+    text.map_err(|source| ReadError { path, source })
 }
 
 /// Samples as text.
@@ -129,6 +136,7 @@ mod tests {
             let error = read(&dir).unwrap_err().to_string();
             assert!(error.contains(told), "{error}");
         }
+        assert_eq!(summary(&dir).unwrap(), summary(&dir.join(SUMMARY)).unwrap());
         fs::write(dir.join(SUMMARY), "{}").unwrap();
         assert!(read(&dir).unwrap_err().to_string().contains("missing field"));
     }

@@ -145,9 +145,6 @@ pub(crate) static PROCESSING: Section = Section {
     ],
 };
 
-/// The value of `policy` that names none.
-const NO_POLICY: &str = "none";
-
 /// The access line of a file.
 #[derive(Clone, Debug)]
 pub struct Access {
@@ -352,7 +349,7 @@ fn policy(table: &Table<'_>, down: Option<&Hop>, up: Option<&Hop>) -> Option<Opt
     let Some(name) = table.optional::<String>("policy") else {
         return if table.has("policy") { None } else { Some(None) };
     };
-    if name == NO_POLICY {
+    if name == policy::ready::NONE {
         return Some(None);
     }
     let (down, up) = (down?, up?);

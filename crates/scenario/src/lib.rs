@@ -66,6 +66,7 @@ mod value;
 pub use access::Access;
 pub use cases::Case;
 pub use diagnostics::{Diagnostic, Place, Report, Severity, Source};
+pub use line::layer_meant;
 pub use memory::Need;
 pub use overrides::Override;
 pub use policy::Policy;

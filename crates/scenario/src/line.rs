@@ -295,28 +295,28 @@ pub(crate) fn shared_layer(table: &Table<'_>, base: LinkLayer) -> LinkLayer {
 pub(crate) fn named_layer(table: &Table<'_>, name: &str) -> Option<LinkLayer> {
     let found = LinkLayer::from_name(name);
     if found.is_none() {
-        let (tunnel, wanted) = match name.rsplit_once('/') {
-            Some((tunnel, carrier)) if LinkLayer::from_name(carrier).is_none() => (format!("{tunnel}/"), carrier),
-            _ => (String::new(), name),
-        };
-        let names = Preset::candidates(wanted);
-        let near = match tunnel.as_str() {
-            "" => did_you_mean(wanted, names),
-            tunnel => nearest(wanted, names).map(|known| format!("did you mean \"{tunnel}{known}\"?")),
-        };
-        let hint = match near {
-            Some(hint) => hint,
-            None => {
-                let known: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
-                format!(
-                    "known: {}; or words of tc-cake(8), such as \"pppoe-ptm ether-vlan\" or \"ptm overhead 34\"",
-                    known.join(", ")
-                )
-            }
-        };
+        let hint = layer_meant(name).unwrap_or_else(|| {
+            let known: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+            format!(
+                "known: {}; or words of tc-cake(8), such as \"pppoe-ptm ether-vlan\" or \"ptm overhead 34\"",
+                known.join(", ")
+            )
+        });
         table.error("encapsulation", format!("unknown encapsulation {name:?}"), Some(hint));
     }
     found
+}
+
+/// `did you mean "pppoa-vcmux"?`: where a name of no link layer is close to one, also behind tunnels.
+#[must_use]
+pub fn layer_meant(name: &str) -> Option<String> {
+    match name.rsplit_once('/') {
+        Some((tunnel, carrier)) if LinkLayer::from_name(carrier).is_none() => {
+            let known = nearest(carrier, Preset::candidates(carrier))?;
+            Some(format!("did you mean \"{tunnel}/{known}\"?"))
+        }
+        _ => did_you_mean(name, Preset::candidates(name)),
+    }
 }
 
 fn custom(table: &Table<'_>) -> Option<LinkLayer> {

@@ -10,6 +10,7 @@ use lastmile_text::table::{Kind, Table};
 use serde::Serialize;
 
 use crate::failure::{Exit, Failure, Result};
+use crate::folders::Folders;
 use crate::printer::Printer;
 
 /// Write a scenario of a usual line and household
@@ -103,8 +104,8 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     let (Some(line), Some(home)) = (&arguments.line, &arguments.home) else {
         return list(arguments.json, printer);
     };
-    let line = lastmile_library::line(line).map_err(unknown)?;
-    let home = lastmile_library::home(home).map_err(unknown)?;
+    let line = lastmile_library::line(line).map_err(|error| unknown("--line", &error))?;
+    let home = lastmile_library::home(home).map_err(|error| unknown("--home", &error))?;
     let composed = line.with(&home);
     match &arguments.out {
         Some(path) => {
@@ -119,17 +120,18 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     Ok(Exit::Done)
 }
 
-fn unknown(unknown: Unknown) -> Failure {
-    let hint = unknown.hint();
-    Failure::new(unknown).hint(hint)
+fn unknown(named_by: &str, unknown: &Unknown) -> Failure {
+    Failure::new(format_args!("{named_by}: {unknown}")).hint(unknown.hint())
 }
 
 fn write(path: &Path, force: bool, text: &str) -> Result<()> {
-    // A link that leads nowhere exists too.
-    if !force && path.symlink_metadata().is_ok() {
-        return Err(Failure::new(format_args!("{} exists", path.display())).hint("--force replaces it"));
+    // A link that leads nowhere exists too. No option replaces a folder.
+    if !force && path.symlink_metadata().is_ok_and(|there| !there.is_dir()) {
+        return Err(Failure::new(format_args!("--out: {} exists", path.display())).hint("--force replaces it"));
     }
-    atomic::write(path, text.as_bytes()).map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))
+    Folders::default().prepare_file(path, "--out")?;
+    let cannot = |error| Failure::new(format_args!("--out: cannot write {}: {error}", path.display()));
+    atomic::write(path, text.as_bytes()).map_err(cannot)
 }
 
 fn list(json: bool, printer: &mut Printer) -> Result {

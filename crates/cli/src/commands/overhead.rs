@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use lastmile_linklayer::{Framing, LinkLayer, OamShare, PRESETS, Preset};
-use lastmile_scenario::diagnostics::did_you_mean;
+use lastmile_scenario::layer_meant;
 use lastmile_text::table::{Kind, Table};
 use lastmile_units::{ByteCount, CellCount};
 use serde::Serialize;
@@ -148,13 +148,12 @@ fn links(arguments: &Arguments) -> Result<Vec<Named>> {
     Ok(links)
 }
 
-/// The link layer with the name `name`.
+/// The link layer with the name of `--link`.
 pub(crate) fn link_by_name(name: &str) -> Result<LinkLayer> {
     LinkLayer::from_name(name).ok_or_else(|| {
-        let hint = did_you_mean(name, Preset::candidates(name));
-        Failure::new(format_args!("unknown link layer \"{name}\"")).hint(hint.unwrap_or_else(|| {
-            "`lastmile overhead` lists them; words of tc-cake(8) are known, too: \"ptm overhead 34\"".to_owned()
-        }))
+        let all = "`lastmile overhead` lists them; words of tc-cake(8) are known, too: \"ptm overhead 34\"";
+        let hint = layer_meant(name).unwrap_or_else(|| all.to_owned());
+        Failure::new(format_args!("--link: unknown link layer \"{name}\"")).hint(hint)
     })
 }
 

@@ -135,22 +135,20 @@ impl OnLine {
 pub(crate) fn text(policy: &str) -> Result<String> {
     let read = |path: &str| file::read(Path::new(path), Reading::Once);
     let text = ready::text(policy).map_or_else(|| read(policy), |text| Ok(text.to_owned()));
-    text.map_err(|problem| Failure::new(format_args!("{policy}: {problem}")).hint(meant(policy).unwrap_or_else(known)))
+    text.map_err(|problem| {
+        Failure::new(format_args!("{policy}: {problem}")).hint(meant(policy).unwrap_or_else(|| ready::hint(false)))
+    })
 }
 
 /// The error for a name that is of no built-in policy, where files are not read.
 pub(crate) fn unknown(name: &str) -> Failure {
-    Failure::new(format_args!("there is no built-in policy \"{name}\"")).hint(known())
+    Failure::new(format_args!("there is no built-in policy \"{name}\"")).hint(ready::hint(false))
 }
 
 /// `did you mean "cake"?`: where a word that is no path is close to the name of a built-in policy.
 pub(crate) fn meant(policy: &str) -> Option<String> {
     let is_path = policy.contains(['/', '.']);
     if is_path { None } else { did_you_mean(policy, ready::NAMES) }
-}
-
-fn known() -> String {
-    format!("built-in policies: {}", ready::NAMES.join(", "))
 }
 
 #[derive(Args)]

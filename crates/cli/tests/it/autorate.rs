@@ -11,7 +11,7 @@ use std::time::Duration;
 use lastmile_live::netns::Namespace;
 use serde_json::Value;
 
-use crate::hosts::{AtEnd, Running, ip};
+use crate::hosts::{AtEnd, Running, ip, ping_times};
 use crate::live::{can_run, folder, json, lastmile};
 use crate::shape::{Site, at, until};
 
@@ -108,9 +108,7 @@ fn median_ms(site: &Site, count: usize) -> f64 {
     ping.args(["-n", "-i", "0.1", "-c", &count.to_string(), "10.9.0.2"]);
     let output = site.hosts.left.run(|| ping.output()).unwrap().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let times = text.lines().filter_map(|line| line.split_once("time=")?.1.split(' ').next()?.parse::<f64>().ok());
-    let mut times: Vec<f64> = times.collect();
-    times.sort_by(f64::total_cmp);
+    let times = ping_times(&text);
     assert!(times.len() > count / 2, "{text}");
     times[times.len() / 2]
 }

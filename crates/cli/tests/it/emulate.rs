@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use lastmile_live::netns::Namespace;
 use serde_json::Value;
 
-use crate::hosts::{Hosts, ip};
+use crate::hosts::{Hosts, ip, ping_times};
 use crate::live::{self, json, kill, lastmile, namespaces, until_it_says};
 use crate::transcript::Scratch;
 use rights::{as_nobody, folder_for_all};
@@ -57,9 +57,7 @@ fn a_real_ping_takes_as_long_as_the_simulated_one() {
     let output = lastmile(&scratch.path, &arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
-    let time = |line: &str| -> Option<f64> { line.split_once("time=")?.1.split_once(' ')?.0.parse().ok() };
-    let mut times: Vec<f64> = text.lines().filter_map(time).collect();
-    times.sort_by(f64::total_cmp);
+    let times = ping_times(&text);
     assert_eq!(times.len(), 100, "{text}");
     let median_ms = f64::midpoint(times[49], times[50]);
     eprintln!("simulated {simulated_ms:.3} ms, ping(8) through the emulator {median_ms:.3} ms");

@@ -27,15 +27,29 @@ fn a_file_is_replaced_only_by_force() {
     let read = || std::fs::read_to_string(scratch.path.join("mine.toml")).unwrap();
     let new = "lastmile new --line lte-40-10 --home single --out mine.toml";
     let refused = scratch.run(new);
-    assert_eq!((refused.code, refused.stderr.as_str()), (2, "error: mine.toml exists\nhint: --force replaces it\n"));
+    assert_eq!(
+        (refused.code, refused.stderr.as_str()),
+        (2, "error: --out: mine.toml exists\nhint: --force replaces it\n")
+    );
     assert_eq!(read(), "mine");
+    std::fs::create_dir(scratch.path.join("folder")).unwrap();
+    for force in ["", " --force"] {
+        let folder = scratch.run(&format!("{new} --out folder{force}").replacen(" --out mine.toml", "", 1));
+        assert_eq!(folder.code, 2);
+        assert!(folder.stderr.starts_with("error: --out: cannot write folder: "), "{}", folder.stderr);
+        let hint = "hint: a folder has the name of this file: remove it, or write elsewhere\n";
+        assert!(folder.stderr.ends_with(hint), "{}", folder.stderr);
+    }
     assert_eq!(scratch.run(&format!("{new} --force")).code, 0);
     assert!(read().contains("single on lte-40-10"));
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink("nowhere.toml", scratch.path.join("link.toml")).unwrap();
         let link = scratch.run("lastmile new --line lte-40-10 --home single --out link.toml");
-        assert_eq!((link.code, link.stderr.as_str()), (2, "error: link.toml exists\nhint: --force replaces it\n"));
+        assert_eq!(
+            (link.code, link.stderr.as_str()),
+            (2, "error: --out: link.toml exists\nhint: --force replaces it\n")
+        );
         assert!(!scratch.path.join("nowhere.toml").exists());
     }
 }

@@ -63,6 +63,8 @@ fn a_folder_that_cannot_be_is_told_before_anything_runs() {
             let error = refused(&scratch.path, &[arguments, &["--out", out]].concat());
             assert!(error.starts_with("error: --out"), "{arguments:?}: {error}");
             assert!(error.contains(&format!("cannot write {out}")), "{arguments:?}: {error}");
+            let is_a_file = error.contains(": file is a file, and no folder\n");
+            assert_eq!(is_a_file, out.starts_with("file"), "{arguments:?}: {error}");
         }
     }
     let error = refused(&scratch.path, &["report", "nothing", "--out", "file/report.html"]);

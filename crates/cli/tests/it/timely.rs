@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::hosts::ping_times;
 use crate::live::kill;
 use crate::shape::{POLICY, Site};
 
@@ -17,9 +18,7 @@ fn pings(site: &Site, count: usize, interval_s: &str) -> Vec<f64> {
     ping.args(["-n", "-i", interval_s, "-W", "1", "-c", &count.to_string(), "10.9.0.2"]);
     let output = site.hosts.left.run(|| ping.output()).unwrap().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let time = |line: &str| -> Option<f64> { line.split_once("time=")?.1.split_once(' ')?.0.parse().ok() };
-    let mut times: Vec<f64> = text.lines().filter_map(time).collect();
-    times.sort_by(f64::total_cmp);
+    let times = ping_times(&text);
     assert!(times.len() * 100 >= count * 98, "{text}");
     times
 }

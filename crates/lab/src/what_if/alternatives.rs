@@ -10,11 +10,12 @@ use lastmile_live::control::Replacement;
 use lastmile_live::handle::Handle;
 use lastmile_model::{Hop, Network};
 use lastmile_scenario::files::{Disk, Files};
-use lastmile_scenario::policy::{Class, Position, ready};
+use lastmile_scenario::policy::ready::{self, NONE};
+use lastmile_scenario::policy::{Class, Position};
 use lastmile_scenario::{Override, Policy, Scenario};
 
 use super::{Answer, Recent, Setup};
-use crate::error::{Error, NONE};
+use crate::error::Error;
 use crate::path::Path;
 
 /// A scenario as it was read, and the ends of its line.

@@ -53,8 +53,6 @@ pub struct Compressor {
     recent: Box<[u8]>,
     /// The slot of the preceding packet, if the receiver knows it.
     last_sent: Option<u8>,
-    /// False: every compressed packet names its connection (RFC 1332, Comp-Slot-Id 0).
-    may_omit_slot: bool,
     out: [u8; MAX_COMPRESSED],
 }
 
@@ -78,16 +76,8 @@ impl Compressor {
             // The RFC assigns its slots from the last to the first. The order has no effect.
             recent: (0..slots).rev().map(|slot| u8::try_from(slot).expect("at most 256 slots")).collect(),
             last_sent: None,
-            may_omit_slot: true,
             out: [0; MAX_COMPRESSED],
         })
-    }
-
-    /// A copy that names the connection in every packet: one byte more, and a loss affects only its
-    /// own connection.
-    #[must_use]
-    pub fn naming_every_slot(self) -> Self {
-        Self { may_omit_slot: false, ..self }
     }
 
     /// The headers to send for a packet of `total_len` bytes that begins with `header`.
@@ -101,7 +91,7 @@ impl Compressor {
         let (slot, known) = self.touch(header, shape);
         let state = &mut self.slots[usize::from(slot)];
         let previous = if known { state.header().filter(|&(_, previous)| previous == shape) } else { None };
-        let name = (!self.may_omit_slot || self.last_sent != Some(slot)).then_some(slot);
+        let name = (self.last_sent != Some(slot)).then_some(slot);
         let length = previous.and_then(|(previous, _)| differences(previous, header, shape, name, &mut self.out));
         self.last_sent = Some(slot);
         let kept = state.remember(header, shape, slot);

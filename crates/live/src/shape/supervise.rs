@@ -10,7 +10,7 @@
 //! [`SILENCE`]. Nobody else has that socket, so no client of the control socket can make a healthy
 //! child look dead, or a dead one healthy.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, ExitStatus};
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGHUP, SIGTERM};
 
 use crate::error::{Context, Error};
-use crate::stop::Stop;
+use crate::stop::{Stop, forget};
 use crate::sys::wait;
 
 /// How often a child says that it is alive.
@@ -187,20 +187,6 @@ struct Watch {
     reload: bool,
     /// The time at which a child that was asked to end is killed.
     last: Option<Instant>,
-}
-
-/// Reads what beats have come.
-fn forget(mut pulse: &UnixStream) -> io::Result<()> {
-    let mut buffer = [0; 64];
-    loop {
-        match pulse.read(&mut buffer) {
-            Ok(0) => return Ok(()),
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -87,7 +87,8 @@ pub fn congestion(fd: BorrowedFd<'_>) -> io::Result<String> {
     Ok(sockopt::tcp_congestion(fd)?)
 }
 
-/// Room for what was received and not yet read. The kernel counts its own overhead in; twice `bytes` are what it takes.
+/// Room for what was received and not yet read, above the limit of the machine: needs `CAP_NET_ADMIN`. The kernel
+/// counts its own overhead in; twice `bytes` are what it takes.
 pub fn set_receive_buffer(fd: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
     Ok(sockopt::set_socket_recv_buffer_size_force(fd, bytes as usize)?)
 }

@@ -20,11 +20,6 @@ pub fn set_send_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
     Ok(sockopt::set_socket_send_buffer_size(socket, bytes as usize)?)
 }
 
-/// Sets the receive buffer of this socket, above the limit of the machine. Needs CAP_NET_ADMIN.
-pub fn force_receive_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
-    Ok(sockopt::set_socket_recv_buffer_size_force(socket, bytes as usize)?)
-}
-
 /// The next packet and when the kernel received it; `None` when none waits, or none came in time.
 pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Option<(usize, Option<SystemTime>)>> {
     let mut message = control::message();

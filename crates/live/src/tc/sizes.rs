@@ -22,7 +22,7 @@ use super::{Lacking, Target, apply, run};
 use crate::error::{Context, Error};
 use crate::netns::{Namespace, leftovers};
 use crate::stop::Stop;
-use crate::sys::stamped;
+use crate::sys::{socket, stamped};
 
 const SENDER: Ipv4Addr = Ipv4Addr::new(198, 18, 9, 1);
 const RECEIVER: Ipv4Addr = Ipv4Addr::new(198, 18, 9, 2);
@@ -166,7 +166,7 @@ impl Pair {
         let what = || format!("flooding with packets of {size} bytes");
         let receiver = self.receiver.run(|| UdpSocket::bind((RECEIVER, PORT)))?.context(what)?;
         stamped::enable(receiver.as_fd()).context(what)?;
-        stamped::force_receive_buffer(receiver.as_fd(), UNREAD).context(what)?;
+        socket::set_receive_buffer(receiver.as_fd(), UNREAD).context(what)?;
         let largest = EMPTY_AFTER / flood.packets_per_s(flood.largest);
         receiver.set_read_timeout(Some(StdDuration::from_secs_f64(largest.clamp(0.05, 2.0)))).context(what)?;
         until_empty(&receiver, stop).context(what)?;

@@ -36,6 +36,14 @@ impl DerefMut for Running {
     }
 }
 
+/// The round trips in the output of ping(8), in milliseconds and ascending order.
+pub(crate) fn ping_times(text: &str) -> Vec<f64> {
+    let time = |line: &str| -> Option<f64> { line.split_once("time=")?.1.split_once(' ')?.0.parse().ok() };
+    let mut times: Vec<f64> = text.lines().filter_map(time).collect();
+    times.sort_by(f64::total_cmp);
+    times
+}
+
 /// Three namespaces, removed with this value.
 pub(crate) struct Hosts {
     pub(crate) left: Namespace,

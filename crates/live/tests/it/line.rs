@@ -12,6 +12,7 @@ use lastmile_live::netns::Namespace;
 use lastmile_live::probe::{Ping, ping};
 use lastmile_units::{BitRate, ByteCount, Duration};
 
+use crate::hosts::ping_times;
 use crate::world::{
     TOLERANCE, adsl, crossing, deviation, deviation_over, emulating, needs_live, two_megabit, two_megabit_first,
 };
@@ -54,6 +55,15 @@ fn a_ping_takes_as_long_as_the_line_under_simulated_time_says() {
     }
 }
 
+/// As iputils prints them: whole, with decimals, and a lost one.
+#[test]
+fn the_round_trips_of_ping_are_read_in_ascending_order() {
+    let line = |n, time| format!("64 bytes from 198.18.0.1: icmp_seq={n} ttl=64 time={time} ms\n");
+    let text =
+        ["PING\n", &line(1, "10.5"), &line(2, "9"), "no answer yet for icmp_seq=3\n", &line(4, "0.025")].concat();
+    assert_eq!(ping_times(&text), [0.025, 9.0, 10.5]);
+}
+
 /// The round trip by ping(8) of iputils, which knows nothing of lastmile.
 #[test]
 #[ignore = "needs root: real packets"]
@@ -71,10 +81,8 @@ fn the_systems_own_ping_finds_the_same_round_trip() {
         client.run(|| command.output()).unwrap().unwrap()
     });
     let text = String::from_utf8(output.stdout).unwrap();
-    let time = |line: &str| -> Option<f64> { line.split_once("time=")?.1.split_once(' ')?.0.parse().ok() };
-    let mut times: Vec<f64> = text.lines().filter_map(time).collect();
+    let times = ping_times(&text);
     assert_eq!(times.len(), 100, "{text}");
-    times.sort_by(f64::total_cmp);
     assert!((times[50] - ms(exact)).abs() < 1.0, "median {} ms, exact {} ms", times[50], ms(exact));
 }
 

@@ -149,7 +149,8 @@ fn interval(path: &mut dyn Path, sizes: &[u16]) -> Result<f64, Error> {
     Ok((1.5 * byte_s * (f64::from(large) + 96.0)).clamp(0.01, 0.5))
 }
 
-fn quantile(sorted: &[f64], share: f64) -> f64 {
+/// The sample at or below which this share of them is.
+fn lower_quantile(sorted: &[f64], share: f64) -> f64 {
     sorted[((sorted.len() - 1) as f64 * share) as usize]
 }
 
@@ -160,7 +161,7 @@ fn locations(times: &[Vec<f64>], count: usize) -> Vec<(f64, f64)> {
         let of = |times: &[f64]| {
             let mut sorted = times.to_vec();
             sorted.sort_by(f64::total_cmp);
-            quantile(&sorted, share)
+            lower_quantile(&sorted, share)
         };
         let whole = times.iter().map(|times| of(&times[..count])).collect();
         // Two halves differ by twice the error of the whole, in the mean square.

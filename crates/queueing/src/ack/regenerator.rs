@@ -39,7 +39,7 @@ mod stats;
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{AckFields, AckList, Packet, Protocol, PureAck, SeqNumber, TcpFlags};
-use lastmile_units::{Duration, Instant, PacketCount};
+use lastmile_units::{BitRate, Duration, Instant, PacketCount};
 
 use self::delayed::{DelayedPackets, DepartureTimes};
 pub use self::factor::Factor;
@@ -306,6 +306,10 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for AckRegenerator<P, D> {
     fn dequeue_urgent(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
         self.release(now, drops);
         self.queue.dequeue_urgent(now, drops)
+    }
+
+    fn set_rate(&mut self, now: Instant, rate: BitRate) -> bool {
+        self.queue.set_rate(now, rate)
     }
 
     fn level_ready(&self, now: Instant) -> Option<usize> {

@@ -12,6 +12,10 @@ fn atm() -> LinkLayer {
     LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes")
 }
 
+fn in_bytes(limit: u64, overflow: Overflow) -> Fifo<Meta> {
+    Fifo::new(Limit::Bytes(ByteCount::new(limit)), overflow, &atm()).expect("a limit in bytes")
+}
+
 fn packet(number: u16, ip_len: u16) -> Meta {
     Meta { ip_id: number, ip_len, ..Meta::default() }
 }
@@ -53,7 +57,7 @@ fn a_packet_passes_an_empty_queue_that_it_would_fit() {
         fifo.counters(&mut |counter| counters.push((counter.name, counter.value)));
         counters
     };
-    let mut fifo = Fifo::in_bytes(ByteCount::new(1000), Overflow::Tail);
+    let mut fifo = in_bytes(1000, Overflow::Tail);
     let mut other = fifo.clone();
     assert!(!fifo.passes(&packet(1, 1001)) && fifo.passes(&packet(2, 1000)));
     fill(&mut other, &[(2, 1000)]);
@@ -66,7 +70,7 @@ fn a_packet_passes_an_empty_queue_that_it_would_fit() {
 
 #[test]
 fn a_byte_limit_lets_a_small_packet_in_where_a_large_one_does_not_fit() {
-    let mut fifo = Fifo::in_bytes(ByteCount::new(3000), Overflow::Tail);
+    let mut fifo = in_bytes(3000, Overflow::Tail);
     assert_eq!(fill(&mut fifo, &[(1, 1500), (2, 1461), (3, 40), (4, 39)]), [(3, DropReason::Tail)]);
     assert_eq!(fifo.backlog(), Backlog { packets: PacketCount::new(3), bytes: ByteCount::new(3000) });
     assert_eq!(drain(&mut fifo), [1, 2, 4]);
@@ -75,7 +79,7 @@ fn a_byte_limit_lets_a_small_packet_in_where_a_large_one_does_not_fit() {
 
 #[test]
 fn head_drop_frees_the_space_that_a_large_packet_needs() {
-    let mut fifo = Fifo::in_bytes(ByteCount::new(1600), Overflow::Head);
+    let mut fifo = in_bytes(1600, Overflow::Head);
     let dropped = fill(&mut fifo, &[(1, 40), (2, 40), (3, 40), (4, 1500)]);
     assert_eq!(dropped, [(1, DropReason::Head)]);
     assert_eq!(drain(&mut fifo), [2, 3, 4]);
@@ -102,7 +106,7 @@ fn a_cell_limit_is_refused_on_a_line_without_cells() {
 #[test]
 fn a_packet_above_the_whole_limit_never_empties_the_queue() {
     for overflow in [Overflow::Tail, Overflow::Head] {
-        let mut fifo = Fifo::in_bytes(ByteCount::new(1000), overflow);
+        let mut fifo = in_bytes(1000, overflow);
         assert_eq!(fill(&mut fifo, &[(1, 400), (2, 1001), (3, 600)]), [(2, DropReason::TooLarge)]);
         assert_eq!(drain(&mut fifo), [1, 3]);
     }
@@ -110,7 +114,7 @@ fn a_packet_above_the_whole_limit_never_empties_the_queue() {
 
 #[test]
 fn counters_add_up() {
-    let mut fifo = Fifo::in_bytes(ByteCount::new(100), Overflow::Head);
+    let mut fifo = in_bytes(100, Overflow::Head);
     fill(&mut fifo, &[(1, 60), (2, 60), (3, 101), (4, 40)]);
     drain(&mut fifo);
     let mut counts = Vec::new();
@@ -123,7 +127,7 @@ fn counters_add_up() {
 #[test]
 fn a_packet_as_large_as_the_whole_limit_fits() {
     for overflow in [Overflow::Tail, Overflow::Head] {
-        let mut fifo = Fifo::in_bytes(ByteCount::new(1000), overflow);
+        let mut fifo = in_bytes(1000, overflow);
         assert_eq!(fill(&mut fifo, &[(1, 1000)]), []);
         assert_eq!((fifo.next_ready(NOW), drain(&mut fifo)), (Some(NOW), vec![1]));
         assert_eq!(fifo.next_ready(NOW), None);

@@ -15,7 +15,7 @@ use lastmile_units::{Instant, PacketCount, WireBytes};
 
 use crate::catalogue::{Built, Mechanism};
 use crate::classify::{Classifier, Packets};
-use crate::discipline::Counter;
+use crate::discipline::{Counter, answers_of_classes};
 use crate::spec::{ClassSpec, Problem, Shaper, Site, Spec, check_classes, numbered, shapers_of_class};
 use crate::{Backlog, Discipline, DropSink, Node};
 
@@ -75,8 +75,6 @@ pub struct CustomQueueing<P, C> {
     excess: Excess,
     /// The queue that has the turn.
     turn: usize,
-    /// The class that sent last.
-    sent: usize,
 }
 
 struct Queue<P> {
@@ -118,17 +116,12 @@ impl<P: Packet, C: Classifier<P>> CustomQueueing<P, C> {
             sent_bytes: 0,
             sent_wire_bytes: 0,
         });
-        Some(Self { queues: queues.collect(), classifier, link_layer: *link_layer, excess, turn: 0, sent: 0 })
+        Some(Self { queues: queues.collect(), classifier, link_layer: *link_layer, excess, turn: 0 })
     }
 }
 
 impl<P: Packet, C: Classifier<P>> Discipline<P> for CustomQueueing<P, C> {
-    fn enqueue(&mut self, now: Instant, mut packet: P, drops: &mut dyn DropSink<P>) {
-        let last = self.queues.len() - 1;
-        let class = self.classifier.classify(now, &packet).index().min(last);
-        packet.meta_mut().join_class(class);
-        self.queues[class].queue.enqueue(now, packet, drops);
-    }
+    answers_of_classes!(self => self.queues);
 
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
         let mut idle_queues = 0;
@@ -142,7 +135,6 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for CustomQueueing<P, C> {
             } else if let Some(packet) = queue.queue.dequeue(now, drops) {
                 let wire = self.link_layer.on_wire(packet.meta().ip_bytes()).as_u64();
                 queue.used += if matches!(queue.count, Count::Bytes(_)) { wire } else { 1 };
-                self.sent = self.turn;
                 queue.sent_packets += 1;
                 queue.sent_bytes += u64::from(packet.meta().ip_len);
                 queue.sent_wire_bytes += wire;
@@ -158,18 +150,6 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for CustomQueueing<P, C> {
             self.turn = (self.turn + 1) % self.queues.len();
         }
         None
-    }
-
-    fn next_ready(&self, now: Instant) -> Option<Instant> {
-        self.queues.iter().filter_map(|class| class.queue.next_ready(now)).min()
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.queues.iter().map(|class| class.queue.backlog()).sum()
-    }
-
-    fn class_backlogs(&self, visit: &mut dyn FnMut(usize, Backlog)) {
-        self.queues.iter().enumerate().for_each(|(index, class)| visit(index, class.queue.backlog()));
     }
 
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {

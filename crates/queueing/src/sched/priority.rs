@@ -12,7 +12,7 @@ use lastmile_units::Instant;
 
 use crate::catalogue::{Built, Mechanism};
 use crate::classify::{Classifier, Packets};
-use crate::discipline::Counter;
+use crate::discipline::{Counter, answers_of_classes};
 use crate::spec::{ClassSpec, Problem, Shaper, Site, Spec, check_classes, numbered, shapers_of_class};
 use crate::{Backlog, Discipline, DropSink, Node};
 
@@ -53,12 +53,7 @@ impl<P: Packet, C: Classifier<P>> Priority<P, C> {
 }
 
 impl<P: Packet, C: Classifier<P>> Discipline<P> for Priority<P, C> {
-    fn enqueue(&mut self, now: Instant, mut packet: P, drops: &mut dyn DropSink<P>) {
-        let last = self.classes.len() - 1;
-        let class = self.classifier.classify(now, &packet).index().min(last);
-        packet.meta_mut().join_class(class);
-        self.classes[class].queue.enqueue(now, packet, drops);
-    }
+    answers_of_classes!(self => self.classes);
 
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
         for (index, class) in self.classes.iter_mut().enumerate() {
@@ -77,24 +72,12 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for Priority<P, C> {
         if is_urgent { self.dequeue(now, drops) } else { None }
     }
 
-    fn next_ready(&self, now: Instant) -> Option<Instant> {
-        self.classes.iter().filter_map(|class| class.queue.next_ready(now)).min()
-    }
-
     fn level_ready(&self, now: Instant) -> Option<usize> {
         self.classes.iter().position(|class| class.queue.next_ready(now).is_some_and(|ready| ready <= now))
     }
 
     fn level_sent(&self) -> usize {
         self.sent
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.classes.iter().map(|class| class.queue.backlog()).sum()
-    }
-
-    fn class_backlogs(&self, visit: &mut dyn FnMut(usize, Backlog)) {
-        self.classes.iter().enumerate().for_each(|(index, class)| visit(index, class.queue.backlog()));
     }
 
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {

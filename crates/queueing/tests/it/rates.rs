@@ -2,6 +2,7 @@
 
 use lastmile_linklayer::{Framing, LinkLayer};
 use lastmile_packet::Meta;
+use lastmile_queueing::ack::{pacing, regenerator};
 use lastmile_queueing::line::{self, Line};
 use lastmile_queueing::meter::{drain, tbf};
 use lastmile_queueing::random::Stream;
@@ -229,6 +230,24 @@ proptest! {
 #[test]
 fn a_packet_that_waits_continues_at_the_new_rate() {
     for spec in [cake(1000, false), drain(1000, Spec::fifo(9)), tbf(1000, Spec::fifo(9))] {
+        let departed = departures(spec.build(&plain()).expect("valid"), &[1500; 3], &[(8000, 2000)]);
+        let times: Vec<u64> = departed.iter().map(|(at, _)| at.since(Instant::ZERO).as_us()).collect();
+        assert_eq!(times, [0, 10_000, 16_000], "{spec:?}");
+    }
+}
+
+/// ACK regulation that holds packets gives the rate to the shaper below it. An interpolating regenerator passes what is
+/// no ACK.
+#[test]
+fn ack_regulation_over_a_shaper_forwards_its_rate() {
+    let below = || Box::new(tbf(1000, Spec::fifo(9)));
+    let know = regenerator::Know::Interpolate { stride: 1460 };
+    let regenerator = regenerator::Config { know, ..regenerator::Config::default() };
+    let pacing = pacing::Config { rate: rate(1000), max_hold: Duration::from_ms(100), exempt: Match::Never };
+    for spec in [
+        Spec::AckRegenerator(Over { config: regenerator, queue: below() }),
+        Spec::AckPacing(Over { config: pacing, queue: below() }),
+    ] {
         let departed = departures(spec.build(&plain()).expect("valid"), &[1500; 3], &[(8000, 2000)]);
         let times: Vec<u64> = departed.iter().map(|(at, _)| at.since(Instant::ZERO).as_us()).collect();
         assert_eq!(times, [0, 10_000, 16_000], "{spec:?}");

@@ -60,17 +60,17 @@ impl Policy {
         line: impl Into<LineOf>,
         reading: Reading,
     ) -> Result<Self, Report> {
-        Self::found(name_or_path, base, line, |path| file::read(path, reading))
+        Self::found(name_or_path, base, line, false, |path| file::read(path, reading))
     }
 
-    /// As [`Policy::load`], where a file is one of `files`.
+    /// As [`Policy::load`], where a file is one of `files`, and the line's own queues are a choice that is not loaded.
     pub(crate) fn load_from(
         files: &dyn Files,
         name_or_path: &str,
         base: Option<&Path>,
         line: impl Into<LineOf>,
     ) -> Result<Self, Report> {
-        Self::found(name_or_path, base, line, |path| {
+        Self::found(name_or_path, base, line, true, |path| {
             file::text(files.open(path).map_err(|error| file::failed(&error))?)
         })
     }
@@ -79,6 +79,7 @@ impl Policy {
         name_or_path: &str,
         base: Option<&Path>,
         line: impl Into<LineOf>,
+        or_none: bool,
         read: impl FnOnce(&Path) -> Result<String, String>,
     ) -> Result<Self, Report> {
         if let Some(text) = ready::text(name_or_path) {
@@ -90,7 +91,7 @@ impl Policy {
         };
         if !name_or_path.contains(['/', '.']) {
             let hint = did_you_mean(name_or_path, ready::NAMES)
-                .unwrap_or_else(|| format!("known: {}; or the path of a file", ready::NAMES.join(", ")));
+                .unwrap_or_else(|| format!("{}; or the path of a file", ready::hint(or_none)));
             return Err(whole("no policy of this name".into(), Some(hint)));
         }
         let path = base.map_or_else(|| Path::new(name_or_path).to_owned(), |base| base.join(name_or_path));

@@ -15,6 +15,16 @@ pub const NAMES: [&str; 11] = [
     "full-both-ways",
 ];
 
+/// The name for the line's own queues, without a policy.
+pub const NONE: &str = "none";
+
+/// The names, as a hint for a wrong one; with [`NONE`] where the line's own queues are a choice.
+#[must_use]
+pub fn hint(with_none: bool) -> String {
+    let names: Vec<&str> = with_none.then_some(NONE).into_iter().chain(NAMES).collect();
+    format!("built-in policies: {}", names.join(", "))
+}
+
 /// The file of the policy with this name.
 #[must_use]
 pub fn text(name: &str) -> Option<&'static str> {

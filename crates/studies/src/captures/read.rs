@@ -11,7 +11,7 @@ use lastmile_packet::Parsed;
 use lastmile_results::Summary;
 use lastmile_results::atomic::AtomicFile;
 use lastmile_results::captured::{Pictures, Segments};
-use lastmile_results::write::SUMMARY;
+use lastmile_results::read::summary;
 use lastmile_scenario::capture;
 use lastmile_units::Instant;
 
@@ -181,12 +181,10 @@ pub(super) fn all(path: &Path, wanted: Wanted<'_>, tap: Option<&mut Tap<'_>>) ->
 
 fn folder(path: &Path, wanted: Wanted<'_>, tap: Option<&mut Tap<'_>>) -> Result<Vec<Analysed>> {
     let failed = |path: &Path, error: &dyn std::fmt::Display| Error::new(format_args!("{}: {error}", path.display()));
-    let summary = path.join(SUMMARY);
-    let text = std::fs::read_to_string(&summary).map_err(|error| {
-        failed(&summary, &error)
+    let summary = summary(path).map_err(|error| {
+        failed(&error.path, &error.source)
             .hint("a folder must hold the results of a run, as `lastmile run --out DIR` writes them")
     })?;
-    let summary: Summary = serde_json::from_str(&text).map_err(|error| failed(&summary, &error))?;
     let captures = in_folder(path).map_err(|error| failed(path, &error))?;
     if (wanted.any() || tap.is_some()) && captures.len() != 1 {
         return Err(Error::new(format_args!("{}: a folder with {} captures", path.display(), captures.len()))

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use lastmile_scenario::policy::ready::NONE;
 use lastmile_scenario::{Access, Case, Diagnostic, Override, Report, Scenario};
 
 use crate::error::Error;
@@ -9,8 +10,6 @@ use crate::variant::{Variant, file_name, policy_override};
 
 /// The key that `--policy` sets.
 const POLICY: &str = "access.policy";
-/// The policy of the line's own queues.
-const NONE: &str = "none";
 /// Default policies of a comparison over an access line, after `none` and the file's own.
 const USUAL: [&str; 3] = ["cake", "fq-codel-sqm", "full-both-ways"];
 /// The most rows of a comparison.
@@ -305,6 +304,15 @@ fn usual(common: &[Override], access: &Access) -> Rows {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The links of the documentation to the playground name the same rows.
+    #[test]
+    fn the_pages_know_the_usual_policies() {
+        let script = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/docs.mjs")).unwrap();
+        let names: Vec<String> = [NONE].iter().chain(&USUAL).map(|name| format!("\"{name}\"")).collect();
+        let list = format!("const USUAL = [{}];", names.join(", "));
+        assert!(script.contains(&list), "{list}");
+    }
 
     fn refused(dimensions: &[Dimension]) -> String {
         match grid(&[], dimensions) {

@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lastmile_results::atomic::{self, AtomicFile};
+use lastmile_results::parquet::all_of;
 use parquet::basic::Compression;
-use parquet::column::reader::get_typed_column_reader;
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
-use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
@@ -188,20 +188,12 @@ fn read(file: File) -> Result<Measures, ParquetError> {
     let mut measures = Measures::new();
     for number in 0..file.num_row_groups() {
         let group = file.get_row_group(number)?;
-        let (names, values) = (all::<ByteArrayType>(&*group, 0)?, all::<DoubleType>(&*group, 1)?);
+        let (names, values) = (all_of::<ByteArrayType>(&*group, 0)?, all_of::<DoubleType>(&*group, 1)?);
         for (name, value) in names.iter().zip(values) {
             measures.insert(name.as_utf8()?.to_owned(), value);
         }
     }
     Ok(measures)
-}
-
-/// All values of a required column.
-fn all<T: DataType>(group: &dyn RowGroupReader, column: usize) -> Result<Vec<T::T>, ParquetError> {
-    let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-    let mut values = Vec::with_capacity(rows);
-    get_typed_column_reader::<T>(group.get_column_reader(column)?).read_records(rows, None, None, &mut values)?;
-    Ok(values)
 }
 
 #[cfg(test)]

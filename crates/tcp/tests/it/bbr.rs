@@ -50,32 +50,34 @@ fn timeline(config: &Config, rate_mbit: u64, delay_ms: u64, buffer_ms: u64, unti
     out
 }
 
-fn golden(name: &str, actual: &str) {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/timelines").join(name);
-    let written = std::fs::read_to_string(&path).expect("a readable timeline");
-    let (head, body) = written.split_once("\n\n").expect("a comment, an empty line, the timeline");
-    if std::env::var_os("UPDATE_TIMELINES").is_some() {
-        std::fs::write(&path, format!("{head}\n\n{actual}")).expect("a writable timeline");
-        return;
+/// 10 Mbit/s with 20 ms: 17 segments are the product. Startup, drain, cycles of eight phases, and `PROBE_RTT` after 10
+/// s. With version 3 `REFILL` is before `UP`, and `PROBE_RTT` after 5 s.
+const TIMELINES: [(&str, Variant); 2] =
+    [("bbr-10mbit-20ms.txt", Variant::Bbr), ("bbr3-10mbit-20ms.txt", Variant::Bbr3)];
+
+/// Gives each timeline's name, its file, the comment and the timeline there, and the timeline as it is.
+fn each_timeline(mut visit: impl FnMut(&str, &std::path::Path, &str, &str, &str)) {
+    for (name, version) in TIMELINES {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/timelines").join(name);
+        let written = std::fs::read_to_string(&path).expect("a readable timeline");
+        let (head, body) = written.split_once("\n\n").expect("a comment, an empty line, the timeline");
+        visit(name, &path, head, body, &timeline(&today(version), 10, 10, 200, 13_000));
     }
-    assert!(
-        body == actual,
-        "{name} differs (UPDATE_TIMELINES=1 writes it):\n{}",
-        crate::diff::diff(name, body, actual)
-    );
 }
 
-/// 10 Mbit/s with 20 ms: 17 segments are the product. Startup, drain, cycles of eight phases, and `PROBE_RTT` after 10
-/// s.
 #[test]
 fn the_phases_of_bbr_follow_one_another() {
-    golden("bbr-10mbit-20ms.txt", &timeline(&today(Variant::Bbr), 10, 10, 200, 13_000));
+    each_timeline(|name, _, _, body, actual| {
+        assert!(body == actual, "{name} differs:\n{}", crate::diff::diff(name, body, actual));
+    });
 }
 
-/// The same path with version 3: `REFILL` before `UP`, and `PROBE_RTT` after 5 s.
 #[test]
-fn the_phases_of_bbr3_follow_one_another() {
-    golden("bbr3-10mbit-20ms.txt", &timeline(&today(Variant::Bbr3), 10, 10, 200, 13_000));
+#[ignore = "rewrites the timelines"]
+fn bless() {
+    each_timeline(|_, path, head, _, actual| {
+        std::fs::write(path, format!("{head}\n\n{actual}")).expect("a writable timeline");
+    });
 }
 
 /// tcp_bbr.c: the window is twice the product and three bursts, and the queue that a single flow builds comes from the

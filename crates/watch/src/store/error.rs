@@ -31,7 +31,11 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.file.display())?;
         match &self.kind {
-            ErrorKind::Sqlite(error) => error.fmt(f),
+            // SQLite names the file that it cannot open, too.
+            ErrorKind::Sqlite(error) => {
+                let (told, named) = (error.to_string(), format!(": {}", self.file.display()));
+                f.write_str(told.strip_suffix(&named).unwrap_or(&told))
+            }
             ErrorKind::NotOurs(why) | ErrorKind::Row(why) => f.write_str(why),
             ErrorKind::Watched => f.write_str("another watcher writes to it: a store has one"),
             ErrorKind::Lock(error) => write!(f, "locking it: {error}"),

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use lastmile_dashboard::hub::{Program, Question};
-use lastmile_lab::error::NONE;
 use lastmile_lab::what_if::Alternatives;
-use lastmile_scenario::policy::ready;
+use lastmile_scenario::policy::ready::{self, NONE};
 
 use super::super::control;
 use super::super::web::what_if::{self, TEXT};

@@ -4,9 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use lastmile_results::Summary;
 use lastmile_results::amp::{Limited, Measured, measure};
-use lastmile_results::write::SUMMARY;
+use lastmile_results::read;
 use lastmile_text::table::{Kind, Table};
 use lastmile_theory::Fraction;
 use lastmile_theory::amp::{Limit, Line};
@@ -276,16 +275,11 @@ fn print_two_way(document: &Document, printer: &mut Printer) -> Result<()> {
 }
 
 fn of_run(path: &Path) -> Result<RunDocument> {
-    let file = if path.is_dir() { path.join(SUMMARY) } else { path.to_owned() };
-    let shown = file.display();
-    let text = std::fs::read_to_string(&file).map_err(|error| {
-        Failure::new(format_args!("{shown}: {error}"))
-            .hint("a folder that `lastmile run --out` wrote, or a summary.json")
-    })?;
-    let summary: Summary = serde_json::from_str(&text)
-        .map_err(|error| Failure::new(format_args!("{shown}: not the summary of a run: {error}")))?;
+    let hint = "a folder that `lastmile run --out` wrote, or a summary.json";
+    let summary = read::summary(path).map_err(|error| Failure::new(error).hint(hint))?;
     let flows = measure(&summary);
     if flows.is_empty() {
+        let shown = path.display();
         return Err(Failure::new(format_args!("{shown}: no TCP flow got an ACK in this run, so there is no A")));
     }
     Ok(RunDocument { scenario: summary.run.scenario, seed: summary.run.seed, flows })
