@@ -24,9 +24,9 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// This wire behind a shaper of `rate`.
+    /// This wire behind a shaper of `rate`; the slower of both empties the queue.
     pub(crate) fn shaped_to(self, rate: Option<BitRate>) -> Self {
-        Self { rate: rate.or(self.rate), ..self }
+        Self { rate: rate.into_iter().chain(self.rate).min(), ..self }
     }
 
     /// Bytes that depart in `span`, and at least one packet. `None` without a rate.
