@@ -349,4 +349,10 @@ fn shapers_tell_what_passes_beyond_their_rate() {
     };
     let rates = |queue: &Spec| queue.shapers().iter().map(|shaper| shaper.rate.as_bps()).collect::<Vec<_>>();
     assert_eq!((rates(&leaf(Some("only"))), rates(&leaf(None))), (vec![100_000], vec![]));
+    // A class without a parent has nobody to borrow from.
+    let Spec::Htb(mut config) = leaf(Some("only")) else { panic!("HTB") };
+    config.tree.classes[0].share.ceil = Some(BitRate::from_kbit_per_s(500));
+    assert_eq!(rates(&Spec::Htb(config.clone())), [100_000]);
+    assert!(config.set_rate(BitRate::from_kbit_per_s(300)));
+    assert_eq!(rates(&Spec::Htb(config)), [300_000]);
 }

@@ -142,13 +142,13 @@ fn tree() -> impl Strategy<Value = String> {
                     format!("{{ kind = \"hfsc\", default = \"{default}\", {} }}", classes(&share))
                 }
                 "hfsc-rt" | "priority" | "custom" | "drr" => few(kind, [first, second, &leaf], [own, inner]),
-                // Guarantees within the slowest line.
+                // Guarantees within the slowest line, and ceilings above and below that of the class above.
                 _ => {
                     let number = std::cell::Cell::new(0);
                     let share = |kbit: u32| {
                         number.set(number.get() + 1);
-                        let rate = [8, 4, 2, 2, 4][number.get() - 1];
-                        format!("rate = \"{rate} kbit/s\", ceil = \"{kbit} kbit/s\"")
+                        let rate = [28, 4, 2, 2, 4][number.get() - 1];
+                        format!("rate = \"{rate} kbit/s\", ceil = \"{} kbit/s\"", rate + kbit % 40)
                     };
                     let more = match kind {
                         "hysteresis" => ", hysteresis = true",
@@ -211,9 +211,10 @@ fn shaped() -> impl Strategy<Value = String> {
     let cake = rate.clone().prop_map(|kbit| format!("{{ kind = \"cake\", bandwidth = \"{kbit} kbit/s\" }}"));
     let htb = (rate, select(vec!["", ", default = \"a\""])).prop_map(|(kbit, default)| {
         // Guarantees within the slowest line.
+        let root = 4 + kbit % 27;
         format!(
             "{{ kind = \"htb\"{default}, classes = [\
-             {{ name = \"root\", rate = \"4 kbit/s\", ceil = \"{kbit} kbit/s\" }}, \
+             {{ name = \"root\", rate = \"{root} kbit/s\", ceil = \"{kbit} kbit/s\" }}, \
              {{ name = \"a\", parent = \"root\", rate = \"2 kbit/s\", ceil = \"{kbit} kbit/s\" }}, \
              {{ name = \"b\", parent = \"root\", rate = \"2 kbit/s\", ceil = \"{kbit} kbit/s\", \
              match = {{ pure_ack = true }} }}] }}"

@@ -53,6 +53,23 @@ fn a_guest_is_bound_by_the_ceiling_of_its_class() {
     assert!(said.starts_with("ceiling of class guest of link up (9") && !said.contains("shared"), "{said}");
 }
 
+/// A class of HTB without a parent has nobody to borrow from: it sends at its rate, whatever its ceiling.
+#[test]
+fn a_class_without_a_parent_is_bound_by_its_rate() {
+    let access = "down = { rate = \"100 Mbit/s\", delay = \"5 ms\" }\n\
+        up = { rate = \"20 Mbit/s\", delay = \"5 ms\", queue = { kind = \"htb\", default = \"only\", classes = [ \
+        { name = \"only\", rate = \"4 Mbit/s\", ceil = \"19 Mbit/s\" } ] } }";
+    let run = simulated(access, &bulk("upload", "up", ""));
+    let [upload] = run.flows.as_slice() else { panic!("one flow") };
+    assert_eq!(by(upload), ["rate of the shaper of link up"; 2]);
+    is_bound(upload, 4e6 * 1448.0 / 1500.0, 15_000.0);
+    assert!(upload.goodput_bps > 0.98 * upload.limits.bound_bps.unwrap(), "{upload:#?}");
+    let said = &upload.limits.explanation;
+    assert!(said.starts_with("rate of the shaper of link up (9"), "{said}");
+    let shaped: Vec<_> = run.links.iter().filter_map(|link| link.queue.shaper_rate_bps).collect();
+    assert_eq!(shaped, [4e6]);
+}
+
 /// Two guests share 4 Mbit/s. The other upload has the rest of the 19 Mbit/s.
 #[test]
 fn flows_of_a_class_share_its_ceiling_and_others_the_rest() {

@@ -69,7 +69,7 @@ static HTB_CLASS: Section = Section {
         NAME,
         PARENT,
         Key::required("rate", Kind::Rate, "Guaranteed rate. Classes below share it."),
-        Key::optional("ceil", Kind::Rate, "its rate", "Its largest rate."),
+        Key::optional("ceil", Kind::Rate, "its rate", "Its largest rate; no effect in a class without a parent."),
         Key::optional("burst", Kind::WireBytes, "one packet of `largest`", "Burst of its rate after a pause."),
         Key::optional("cburst", Kind::WireBytes, "one packet of `largest`", "Burst of its ceiling after a pause."),
         PRIORITY,
@@ -189,7 +189,11 @@ impl Readable for htb::Config {
             Some(htb::Share { rate: rate?, ceil, burst, cburst, priority: priority?, quantum })
         };
         let items = items(table, &HTB_CLASS);
-        let ceilings = ceilings(&items, |class| class.optional("ceil").or_else(|| class.optional("rate")));
+        let ceilings = ceilings(&items, |class| {
+            let ceil = class.optional("ceil").filter(|_| class.has("parent"));
+            ceil.or_else(|| class.optional("rate"))
+        });
+        warn_of_ceilings(&items);
         let tree = classes(table, &items, (share, &ceilings), wire, depth);
         let Limit::Packets(direct_limit) = direct_limit? else {
             let message =
@@ -208,6 +212,21 @@ impl Readable for htb::Config {
             table.warning("classes", message, hint);
         }
         Some(config)
+    }
+}
+
+/// Warns of ceilings of classes without a parent, which have nobody to borrow from.
+fn warn_of_ceilings(items: &[Table<'_>]) {
+    for class in items.iter().filter(|class| !class.has("parent")) {
+        let (rate, ceil): (Option<BitRate>, Option<BitRate>) = (class.optional("rate"), class.optional("ceil"));
+        if let Some(rate) = rate.filter(|rate| ceil.is_some_and(|ceil| ceil > *rate)) {
+            let message = format!(
+                "{}: no effect in a class without a parent, which has nobody to borrow from and sends at its rate of \
+                 {rate}",
+                class.path("ceil")
+            );
+            class.warning("ceil", message, Some("a larger rate, or a class above it with one".into()));
+        }
     }
 }
 

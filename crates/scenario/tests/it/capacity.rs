@@ -52,6 +52,7 @@ fn a_capacity_in_time_counts_by_the_slowest_rate_on_the_way() {
             ),
             256,
         ),
+        (tree("htb", &format!("{{ name = \"a\", rate = \"64 kbit/s\", ceil = \"512 kbit/s\", {limit} }}")), 64),
         (
             tree(
                 "hfsc",
@@ -83,6 +84,23 @@ fn a_capacity_in_time_counts_by_the_slowest_rate_on_the_way() {
     ] {
         assert_eq!(kbit(&up(&queue)), expected, "{queue}");
     }
+}
+
+/// A class of HTB without a parent has nobody to borrow from, as in Linux.
+#[test]
+fn a_ceiling_without_a_parent_is_told() {
+    let warnings = |ceil: &str| {
+        let queue = format!(
+            "{{ kind = \"htb\", default = \"a\", classes = [{{ name = \"a\", rate = \"64 kbit/s\"{ceil} }}] }}"
+        );
+        let text = LINE.replace("\"512 kbit/s\"", &format!("\"512 kbit/s\", queue = {queue}"));
+        parse(&text).unwrap_or_else(|report| panic!("{report}")).warnings().to_string()
+    };
+    let told = warnings(", ceil = \"512 kbit/s\"");
+    let expected = "access.up.queue.classes.a.ceil: no effect in a class without a parent, which has nobody to borrow \
+                    from and sends at its rate of 64 kbit/s";
+    assert!(told.contains(expected), "{told}");
+    assert_eq!((warnings(", ceil = \"64 kbit/s\""), warnings("")), (String::new(), String::new()));
 }
 
 /// The service flow of DOCSIS-PIE has the rate of the shaper above it, and 100 ms of it.
