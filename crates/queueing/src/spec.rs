@@ -81,6 +81,8 @@ crate::catalogue!(spec);
 pub struct Shaper {
     /// The rate on the wire.
     pub rate: BitRate,
+    /// The encapsulation by which it counts bytes. `None`: that of the line.
+    pub layer: Option<LinkLayer>,
     /// The most bytes on the wire that pass in a span of time beyond the rate. `None`: urgent or guaranteed traffic
     /// passes in addition.
     pub burst: Option<WireBytes>,
@@ -108,7 +110,7 @@ impl Shaper {
 
     /// A shaper of all packets.
     pub(crate) const fn of_all(rate: BitRate, burst: Option<WireBytes>) -> Self {
-        Self { rate, burst, saves: false, by: Limiter::Shaper }
+        Self { rate, layer: None, burst, saves: false, by: Limiter::Shaper }
     }
 }
 

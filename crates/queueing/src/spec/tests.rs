@@ -328,7 +328,9 @@ fn a_queue_tells_its_limit_its_rate_and_whether_it_thins_acks() {
     assert_eq!(told(&Spec::Priority(priority::Config { classes })), (None, None, true));
     let cake = |link_layer| crate::cake::Config { bandwidth: Some(rate), link_layer, ..Default::default() };
     assert_eq!(told(&Spec::Cake(cake(None))), (None, Some(rate), false));
-    assert_eq!(told(&Spec::Cake(cake(Some(atm())))), (None, None, false));
+    let of_later_line = Spec::Cake(cake(Some(atm())));
+    assert_eq!(told(&of_later_line), (None, Some(rate), false));
+    assert_eq!(of_later_line.shapers()[0].layer, Some(atm()));
 }
 
 /// A token bucket lets its burst pass beyond its rate. Packets without a class pass an HTB unshaped.

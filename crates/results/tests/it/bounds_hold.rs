@@ -208,7 +208,10 @@ fn shaped() -> impl Strategy<Value = String> {
     let tbf = (rate.clone(), 2_000_u32..60_000).prop_map(|(kbit, burst)| {
         format!("{{ kind = \"tbf\", rate = \"{kbit} kbit/s\", burst = \"{burst} wire bytes\" }}")
     });
-    let cake = rate.clone().prop_map(|kbit| format!("{{ kind = \"cake\", bandwidth = \"{kbit} kbit/s\" }}"));
+    let cake = (rate.clone(), prop::option::of(encapsulation())).prop_map(|(kbit, layer)| {
+        let layer = layer.map_or_else(String::new, |layer| format!(", encapsulation = \"{layer}\""));
+        format!("{{ kind = \"cake\", bandwidth = \"{kbit} kbit/s\"{layer} }}")
+    });
     let htb = (rate, select(vec!["", ", default = \"a\""])).prop_map(|(kbit, default)| {
         // Guarantees within the slowest line.
         let root = 4 + kbit % 27;

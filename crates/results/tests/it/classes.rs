@@ -70,6 +70,25 @@ fn a_class_without_a_parent_is_bound_by_its_rate() {
     assert_eq!(shaped, [4e6]);
 }
 
+/// A CAKE that shapes for a later line over ATM: with PPPoE and LLC a packet of 1500 bytes has 33 cells there, and 1500
+/// bytes on this wire. Its clock lets one packet pass at once, of 2000 bytes at most.
+#[test]
+fn cake_is_bound_by_the_encapsulation_that_it_counts() {
+    let access = "down = { rate = \"10 Mbit/s\", delay = \"5 ms\", queue = { kind = \"cake\", \
+        bandwidth = \"5 Mbit/s\", encapsulation = \"pppoe-llcsnap\" } }\n\
+        up = { rate = \"1 Mbit/s\", delay = \"5 ms\" }";
+    let run = simulated(access, &bulk("download", "down", ""));
+    let [download] = run.flows.as_slice() else { panic!("one flow") };
+    assert_eq!(by(download), ["rate of the shaper of link down"; 2]);
+    let bps = 5e6 * 1448.0 / (33.0 * 53.0);
+    is_bound(download, bps, 2_000.0);
+    assert!((download.limits.fair_share_bps.unwrap() - bps).abs() < 0.1 && download.goodput_bps > 0.98 * bps);
+    let said = &download.limits.explanation;
+    assert!(said.starts_with("rate of the shaper of link down (9"), "{said}");
+    let shaped: Vec<_> = run.links.iter().filter_map(|link| link.queue.shaper_rate_bps).collect();
+    assert_eq!(shaped, [5e6]);
+}
+
 /// Two guests share 4 Mbit/s. The other upload has the rest of the 19 Mbit/s.
 #[test]
 fn flows_of_a_class_share_its_ceiling_and_others_the_rest() {
