@@ -83,8 +83,8 @@ pub struct Shaper {
     pub rate: BitRate,
     /// The encapsulation by which it counts bytes. `None`: that of the line.
     pub layer: Option<LinkLayer>,
-    /// The most bytes on the wire that pass in a span of time beyond the rate. `None`: urgent or guaranteed traffic
-    /// passes in addition.
+    /// The most bytes on the wire that pass in a span of time beyond the rate. `None`: urgent traffic passes in
+    /// addition.
     pub burst: Option<WireBytes>,
     /// True for a limit that later makes up for time in which other traffic held its packets back, since the
     /// beginning of the clock.

@@ -333,7 +333,7 @@ impl Mechanism for Config {
     /// Guarantees are within those of the class above, so a ceiling holds for all packets below its class. A class has
     /// two bursts, and may go into debt by as much and a packet.
     fn shapers_of(&self, packets: &Packets) -> Vec<Shaper> {
-        self.tree.shapers_of(packets, None, |class, within| {
+        self.tree.shapers_of(packets, None, |class, within, _| {
             let bursts = within.iter().map(|class| {
                 let share = &self.tree.classes[*class].share;
                 let packet = Shaper::PACKET.as_u64().max(2 * self.largest.as_u64());

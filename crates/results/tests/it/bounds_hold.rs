@@ -63,14 +63,19 @@ fn condition() -> impl Strategy<Value = &'static str> {
 /// Schedulers of two or three classes, with limits `own` and `inner` where the kind has limits.
 fn few(kind: &str, [first, second, leaf]: [&str; 3], [own, inner]: [u32; 2]) -> String {
     match kind {
-        "hfsc-rt" => format!(
-            "{{ kind = \"hfsc\", default = \"rest\", classes = [\
-             {{ name = \"line\", ls = \"1 Mbit/s\", ul = \"{own} kbit/s\" }}, \
-             {{ name = \"first\", parent = \"line\", \
-             rt = {{ m1 = \"8 kbit/s\", d = \"20 ms\", m2 = \"3 kbit/s\" }}, \
-             ls = \"1 Mbit/s\", ul = \"{inner} kbit/s\", match = {first} }}, \
-             {{ name = \"rest\", parent = \"line\", sc = \"5 kbit/s\", match = {second} }}] }}"
-        ),
+        "hfsc-rt" => {
+            // Upper limits above the guarantees, and below them.
+            let [own, inner] = [own, inner].map(|kbit| if kbit % 2 == 0 { kbit } else { 1 + kbit % 40 });
+            format!(
+                "{{ kind = \"hfsc\", default = \"rest\", classes = [\
+                 {{ name = \"line\", ls = \"1 Mbit/s\", ul = \"{own} kbit/s\" }}, \
+                 {{ name = \"first\", parent = \"line\", \
+                 rt = {{ m1 = \"8 kbit/s\", d = \"20 ms\", m2 = \"{} kbit/s\" }}, \
+                 ls = \"1 Mbit/s\", ul = \"{inner} kbit/s\", match = {first} }}, \
+                 {{ name = \"rest\", parent = \"line\", sc = \"5 kbit/s\", match = {second} }}] }}",
+                3 + inner % 20
+            )
+        }
         "priority" => {
             let last = leaf.trim_start_matches(", ");
             format!(

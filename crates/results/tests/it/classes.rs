@@ -89,6 +89,29 @@ fn cake_is_bound_by_the_encapsulation_that_it_counts() {
     assert_eq!(shaped, [5e6]);
 }
 
+/// A guarantee of HFSC passes an upper limit below it, and the other class of that limit has no more than it. Limit and
+/// guarantee each let a packet of 2000 bytes pass at once, and the limit makes up for the time before the flow.
+#[test]
+fn a_guarantee_above_the_upper_limit_is_the_ceiling_of_its_packets() {
+    let access = "down = { rate = \"100 Mbit/s\", delay = \"5 ms\" }\n\
+        up = { rate = \"20 Mbit/s\", delay = \"5 ms\", queue = { kind = \"hfsc\", classes = [ \
+        { name = \"line\", ls = \"4 Mbit/s\", ul = \"4 Mbit/s\" }, \
+        { name = \"call\", parent = \"line\", rt = \"6 Mbit/s\", match = { dscp = 46 } }, \
+        { name = \"rest\", parent = \"line\", ls = \"1 Mbit/s\" } ] } }";
+    for (more, mbit, burst) in [("dscp = 46", 6.0, 4_000.0), ("", 4.0, 2_000.0)] {
+        let run = simulated(access, &bulk("upload", "up", more));
+        let upload = &run.flows[0];
+        assert_eq!(by(upload), ["rate of the shaper of link up"; 2]);
+        let bps = mbit * 1e6 * 1448.0 / 1500.0;
+        is_bound(upload, bps, burst + bps * upload.start_s / 8.0);
+        assert!((upload.limits.fair_share_bps.unwrap() - bps).abs() < 0.1, "{upload:#?}");
+        let said = &upload.limits.explanation;
+        assert!(said.starts_with("rate of the shaper of link up (9"), "{said}");
+        let shaped: Vec<_> = run.links.iter().filter_map(|link| link.queue.shaper_rate_bps).collect();
+        assert_eq!(shaped, [6e6]);
+    }
+}
+
 /// Two guests share 4 Mbit/s. The other upload has the rest of the 19 Mbit/s.
 #[test]
 fn flows_of_a_class_share_its_ceiling_and_others_the_rest() {
