@@ -52,8 +52,8 @@ use carryover::Carried;
 use constraint::Constraint;
 pub(crate) use constraint::Span;
 pub(crate) use full::{Full, Loads};
-pub(crate) use shape::Shape;
 use shape::TcpShape;
+pub(crate) use shape::{Shape, bytes_of};
 
 /// Data below this share of a link's rate do not delay ACKs noticeably.
 const DATA_IN_THE_WAY: f64 = 0.01;
