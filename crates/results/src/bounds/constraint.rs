@@ -84,6 +84,12 @@ impl Constraint {
         matches!(self, Self::Shaper(Shaper { by: Limiter::Policer, .. }))
     }
 
+    /// True for a wire that carries no more than its rate in any span: without grants, and cells that others replace.
+    pub(super) fn is_exact(&self, link: &Link) -> bool {
+        let line = &link.hop.line;
+        matches!(self, Self::Wire(_)) && line.grants.is_none() && line.link_layer.oam().is_none()
+    }
+
     /// True for a limit that makes up later for what it did not let pass.
     pub(super) const fn saves(&self) -> bool {
         matches!(self, Self::Shaper(Shaper { saves: true, .. }))

@@ -26,3 +26,13 @@ fn the_round_trip_of_a_byte_is_that_of_its_segment() {
     let (_, trip) = flow.limits.explanation.split_once("round trip ").unwrap_or_else(|| panic!("{flow:#?}"));
     assert!(trip.starts_with("870 ms"), "{trip}");
 }
+
+/// Full segments carry 1448 bytes in 1500, and nothing of a whole transfer passes beyond the rate of its wire.
+#[test]
+fn a_whole_transfer_is_bound_by_the_rate_of_its_wire() {
+    for bytes in [1, 3_000] {
+        let flow = download(bytes);
+        let bound = flow.limits.bound_bps.expect("a transfer");
+        assert!((bound - 1e3 * 1448.0 / 1500.0).abs() < 1e-6 && flow.goodput_bps <= bound, "{flow:#?}");
+    }
+}
