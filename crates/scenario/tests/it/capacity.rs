@@ -103,6 +103,28 @@ fn a_ceiling_without_a_parent_is_told() {
     assert_eq!((warnings(", ceil = \"64 kbit/s\""), warnings("")), (String::new(), String::new()));
 }
 
+/// A capacity below a full packet has a warning, and one of a full packet none: 1500 bytes have 32 cells in AAL5.
+#[test]
+fn a_queue_that_holds_no_full_packet_is_told() {
+    let warnings = |line: &str, queue: &str| {
+        let text = LINE.replace("\"512 kbit/s\"", &format!("\"512 kbit/s\"{line}, queue = {queue}"));
+        parse(&text).unwrap_or_else(|report| panic!("{report}")).warnings().to_string()
+    };
+    let cells = ", encapsulation = \"aal5\"";
+    for (line, queue, key, least, less) in [
+        ("", "{ limit = \"N B\" }", "limit: with 1499 bytes", 1500, 1499),
+        ("", "{ kind = \"codel\", limit = \"N wire bytes\" }", "limit: with 1499 wire bytes", 1500, 1499),
+        (cells, "{ limit = \"N cells\" }", "limit: with 31 cells", 32, 31),
+        ("", "{ kind = \"fq-codel\", memory = \"N B\" }", "memory: with 1 byte", 1500, 1),
+        ("", "{ kind = \"fq-pie\", memory = \"N B\" }", "memory: with 1499 bytes", 1500, 1499),
+    ] {
+        let told = |size: u32| warnings(line, &queue.replace('N', &size.to_string()));
+        let expected = format!("access.up.queue.{key} no packet of 1500 bytes passes");
+        assert!(told(less).contains(&expected), "{}", told(less));
+        assert_eq!(told(least), "", "{queue}");
+    }
+}
+
 /// The service flow of DOCSIS-PIE has the rate of the shaper above it, and 100 ms of it.
 #[test]
 fn a_service_flow_has_the_slowest_rate_on_the_way() {
