@@ -81,8 +81,10 @@ crate::catalogue!(spec);
 pub struct Shaper {
     /// The rate on the wire.
     pub rate: BitRate,
-    /// The most bytes on the wire that pass in a span of time beyond the rate. `None`: urgent or guaranteed traffic
-    /// passes in addition.
+    /// The encapsulation by which it counts bytes. `None`: that of the line.
+    pub layer: Option<LinkLayer>,
+    /// The most bytes on the wire that pass in a span of time beyond the rate. `None`: urgent traffic passes in
+    /// addition.
     pub burst: Option<WireBytes>,
     /// True for a limit that later makes up for time in which other traffic held its packets back, since the
     /// beginning of the clock.
@@ -108,7 +110,7 @@ impl Shaper {
 
     /// A shaper of all packets.
     pub(crate) const fn of_all(rate: BitRate, burst: Option<WireBytes>) -> Self {
-        Self { rate, burst, saves: false, by: Limiter::Shaper }
+        Self { rate, layer: None, burst, saves: false, by: Limiter::Shaper }
     }
 }
 

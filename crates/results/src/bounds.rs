@@ -55,8 +55,8 @@ use carryover::Carried;
 use constraint::Constraint;
 pub(crate) use constraint::Span;
 pub(crate) use full::{Full, Loads};
-pub(crate) use shape::Shape;
 use shape::TcpShape;
+pub(crate) use shape::{Shape, bytes_of};
 
 /// Data below this share of a link's rate do not delay ACKs noticeably.
 const DATA_IN_THE_WAY: f64 = 0.01;
@@ -154,12 +154,16 @@ pub(crate) fn of_flow(
     }
     let carried = Carried::new((network, outcome), shape, flow, before);
     let packet = format::to_f64(shape.payload);
+    let sized = bytes_of(&traffic.source).is_some();
     let add = |bound: &Bound, bps: f64, bytes: f64| Bound { bps: bps + bytes * 8.0 / span_s, ..bound.clone() };
     let source = limits.source.iter().map(|bound| add(bound, bound.bps, carried.of_source(bound.bps, from) + packet));
     let data = limits.data.iter().map(|of| {
         let part = of.constraint.part(&network.links[of.link], (from, to));
         let saved = if of.constraint.saves() { of.bound.bps * from.as_secs_f64() / 8.0 } else { 0.0 };
         let before = carried.over((of.link, &of.constraint, of.bound.bps), from) + saved;
+        // A whole transfer has no packet on its way at the beginning.
+        let link = &network.links[of.link];
+        let packet = if whole && sized && of.constraint.is_exact(link) { 0.0 } else { packet };
         add(&of.bound, of.bound.bps * part, before + of.beyond + packet)
     });
     let window = limits.window.iter().map(|(bytes, bound)| add(bound, bound.bps, format::to_f64(*bytes)));

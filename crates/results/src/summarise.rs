@@ -102,10 +102,7 @@ impl Run<'_> {
         let shape = self.shapes[flow.traffic].as_ref();
         let tcp = flow.tcp.as_ref();
         let names = &self.names[flow.traffic];
-        let (until, sized) = (
-            self.active_until(flow),
-            matches!(traffic.source, Source::Bulk { bytes: Some(_), .. } | Source::Quic { bytes: Some(_), .. }),
-        );
+        let (until, sized) = (self.active_until(flow), bounds::bytes_of(&traffic.source).is_some());
         let span = (flow.start, until);
         let bound = self.bound(flow, span, Before::Nothing);
         let share = self.fair_share_over_life(flow).map(|share| within(&share, bound.as_ref()).clone());

@@ -91,13 +91,16 @@ fn table_with(text: &mut String, table: &Table, (all, most): (usize, usize), wid
     }
 }
 
-/// The limits of each flow, in words.
+/// The limits of each flow, in words; nothing where none is known, as for many flows that were not recorded one by one.
 fn explanations(text: &mut String, summary: &Summary, first: &[&Flow], width: u16) {
-    if summary.flows.is_empty() {
+    let in_phases = summary.phases.iter().flat_map(|phase| &phase.flows).map(|flow| &flow.explanation);
+    let mut known = first.iter().map(|flow| &flow.limits.explanation).chain(in_phases);
+    if known.all(String::is_empty) {
         return;
     }
     text.push_str("\nWhat limited each flow\n");
-    for flow in first.iter().take(MOST_EXPLAINED) {
+    let first = &first[..first.len().min(MOST_EXPLAINED)];
+    for flow in first {
         let mut phases: Vec<String> = Vec::new();
         for phase in &summary.phases {
             let same = phase.flows.iter().filter(|other| other.name == flow.name && !other.explanation.is_empty());
@@ -113,15 +116,15 @@ fn explanations(text: &mut String, summary: &Summary, first: &[&Flow], width: u1
             wrap(text, &format!("{}, {}: {why}", flow.name, format::rate(flow.goodput_bps)), 1, width);
         }
     }
-    if summary.flows.len() > MOST_EXPLAINED {
-        text.push_str(&format!(" … {} more flows\n", summary.flows.len() - MOST_EXPLAINED));
+    if summary.flows.len() > first.len() {
+        text.push_str(&format!(" … {} more flows\n", summary.flows.len() - first.len()));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::{FlowLimits, Phase};
+    use crate::schema::{FlowLimits, Group, Phase};
 
     fn summary() -> Summary {
         let explanation =
@@ -176,6 +179,22 @@ mod tests {
         let flows = (0..100).map(|n| Flow { name: format!("f-{n}"), ..Flow::default() }).collect();
         let text = run(&Summary { flows, ..Summary::default() }, 100);
         assert!(text.contains("… 60 more\n"), "{text}");
+    }
+
+    /// Of 100 flows the three worst are explained. None is where no limit is known.
+    #[test]
+    fn flows_without_their_limits_are_counted() {
+        let text = |words: &str| {
+            let limits = FlowLimits { explanation: words.into(), ..FlowLimits::default() };
+            let flow = |n| Flow { name: format!("f-{n}"), limits: limits.clone(), ..Flow::default() };
+            let worst = [7, 8, 9].map(|n| format!("f-{n}")).to_vec();
+            let groups = vec![Group { worst, ..Group::default() }];
+            run(&Summary { flows: (0..100).map(flow).collect(), groups, ..Summary::default() }, 100)
+        };
+        let known = text("congestion window");
+        assert_eq!(known.matches("congestion window").count(), 3, "{known}");
+        assert!(known.contains("… 97 more flows\n"), "{known}");
+        assert!(!text("").contains("What limited"), "{}", text(""));
     }
 
     #[test]

@@ -224,10 +224,11 @@ impl Mechanism for Config {
         self.ack_filter.is_some()
     }
 
-    /// With another link layer its bytes differ from those of this wire. Its clock lets one packet pass at once.
+    /// Its clock lets one packet pass at once.
     fn shapers_of(&self, _packets: &Packets) -> Vec<spec::Shaper> {
-        let rate = self.bandwidth.filter(|_| self.link_layer.is_none());
-        rate.map(|rate| spec::Shaper::of_all(rate, Some(spec::Shaper::PACKET))).into_iter().collect()
+        let shaper =
+            |rate| spec::Shaper { layer: self.link_layer, ..spec::Shaper::of_all(rate, Some(spec::Shaper::PACKET)) };
+        self.bandwidth.map(shaper).into_iter().collect()
     }
 
     fn sets_dscp(&self) -> bool {

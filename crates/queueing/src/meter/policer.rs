@@ -285,7 +285,7 @@ impl Config {
             let most = actions.iter().rposition(|action| action.then != Then::Drop).unwrap_or(0);
             if covers == Some(true) && most + 1 < actions.len() {
                 let (rate, burst) = rule.meter.passes(most > 0);
-                rates.push(Shaper { rate, burst: Some(burst), saves: false, by: Limiter::Policer });
+                rates.push(Shaper { rate, layer: None, burst: Some(burst), saves: false, by: Limiter::Policer });
             }
             if actions.iter().any(|action| action.then == Then::Transmit) {
                 break;

@@ -259,7 +259,7 @@ impl Mechanism for Config {
     /// The share of a bounded class, in which those of the classes below it are, and their bursts and a packet each.
     fn shapers_of(&self, packets: &Packets) -> Vec<Shaper> {
         let Ok(rates) = self.rates() else { return Vec::new() };
-        self.tree.shapers_of(packets, self.tree.last_leaf(), |class, within| {
+        self.tree.shapers_of(packets, self.tree.last_leaf(), |class, within, _| {
             let packet = Shaper::PACKET.as_u64().max(2 * self.largest.as_u64());
             let bursts = within.iter().map(|class| {
                 let own = self.tree.classes[*class].share.burst;

@@ -414,18 +414,17 @@ impl Mechanism for Config {
         exceeds(sum(&mut curves().map(|curve| curve.rate.as_bps())), Span::LongRun)
     }
 
-    /// Real-time guarantees pass an upper limit. They count in it, so guarantees below it add no more than their first
-    /// pieces.
+    /// Real-time guarantees pass an upper limit, and count in it. So the packets have the larger of the limit and their
+    /// own guarantees, and the first pieces of these beyond it; other leaves leave them no more.
     fn shapers_of(&self, packets: &Packets) -> Vec<Shaper> {
-        self.tree.shapers_of(packets, self.tree.last_leaf(), |class, within| {
+        self.tree.shapers_of(packets, self.tree.last_leaf(), |class, _, leaves| {
             let limit = self.tree.classes[class].share.upper_limit?;
             let guarantees: Vec<_> =
-                within.iter().filter_map(|class| self.tree.classes[*class].share.real_time).collect();
+                leaves.iter().filter_map(|leaf| self.tree.classes[*leaf].share.real_time).collect();
             let guaranteed = sum(guarantees.iter().map(|curve| curve.rate));
             let first = guarantees.iter().chain([&limit]).map(|curve| curve.ahead() + Shaper::PACKET.as_u64());
-            let is_within = guaranteed.is_none_or(|guaranteed| guaranteed <= limit.rate);
-            let burst = is_within.then(|| WireBytes::new(first.sum()));
-            Some(Shaper { saves: true, ..Shaper::of_all(limit.rate, burst) })
+            let rate = guaranteed.map_or(limit.rate, |guaranteed| guaranteed.max(limit.rate));
+            Some(Shaper { saves: true, ..Shaper::of_all(rate, Some(WireBytes::new(first.sum()))) })
         })
     }
 

@@ -14,7 +14,8 @@
 //!   are refused, where Linux accepts them.
 //! - A queue below may shape, which Linux forbids.
 //!
-//! As in `sch_htb`, a class sends while it owes no tokens and is charged afterwards: any interval
+//! As in `sch_htb`, a class without a parent has nobody to borrow from: it sends at its rate, whatever its ceiling.
+//! A class sends while it owes no tokens and is charged afterwards: any interval
 //! may carry its burst plus one packet. With [`Config::hysteresis`] it continues until it owes a
 //! burst: cheaper in Linux, and a second burst in any interval. With a coarse [`Config::timer`]
 //! (Brouer 2005, section 7.3.2: the 100 Hz of Linux 2.4) it resumes at the first tick after its
@@ -80,7 +81,7 @@ impl Config {
 pub struct Share {
     /// Guaranteed rate on the wire. Classes below share it.
     pub rate: BitRate,
-    /// Maximum rate on the wire. `None`: its guaranteed rate.
+    /// Maximum rate on the wire. `None`: its guaranteed rate, which a class without a parent has in any case.
     pub ceil: Option<BitRate>,
     /// Burst at its rate after a pause, in bytes on the wire. `None`: the largest packet.
     pub burst: Option<WireBytes>,
@@ -152,8 +153,8 @@ impl Config {
         Ok(())
     }
 
-    /// Gives the class on the link this rate as its ceiling, and every other rate is in proportion. Bursts and quanta
-    /// stay. False: several classes are on the link, and none limits it.
+    /// Gives the class on the link this rate, and every other rate is in proportion. Bursts and quanta stay. False:
+    /// several classes are on the link, and none limits it.
     pub fn set_rate(&mut self, rate: BitRate) -> bool {
         let Some(whole) = self.whole() else { return false };
         for class in &mut self.tree.classes {
@@ -165,10 +166,15 @@ impl Config {
         true
     }
 
-    /// The ceiling of the one class on the link.
+    /// The rate of the one class on the link.
     fn whole(&self) -> Option<BitRate> {
-        let share = self.tree.classes[self.tree.root()?].share;
-        Some(share.ceil.unwrap_or(share.rate))
+        Some(self.most(self.tree.root()?))
+    }
+
+    /// The highest rate of a class: its ceiling, if it has a class above to borrow from.
+    fn most(&self, class: usize) -> BitRate {
+        let class = &self.tree.classes[class];
+        class.share.ceil.filter(|_| class.parent.is_some()).unwrap_or(class.share.rate)
     }
 
     fn plans(&self, shape: &Shape, link_layer: &LinkLayer) -> Vec<Plan> {
@@ -327,15 +333,14 @@ impl Mechanism for Config {
     /// Guarantees are within those of the class above, so a ceiling holds for all packets below its class. A class has
     /// two bursts, and may go into debt by as much and a packet.
     fn shapers_of(&self, packets: &Packets) -> Vec<Shaper> {
-        self.tree.shapers_of(packets, None, |class, within| {
+        self.tree.shapers_of(packets, None, |class, within, _| {
             let bursts = within.iter().map(|class| {
                 let share = &self.tree.classes[*class].share;
                 let packet = Shaper::PACKET.as_u64().max(2 * self.largest.as_u64());
                 let [burst, cburst] = [share.burst, share.cburst].map(|own| own.map_or(packet, WireBytes::as_u64));
                 2 * (burst + cburst) + packet
             });
-            let share = &self.tree.classes[class].share;
-            Some(Shaper::of_all(share.ceil.unwrap_or(share.rate), Some(WireBytes::new(bursts.sum()))))
+            Some(Shaper::of_all(self.most(class), Some(WireBytes::new(bursts.sum()))))
         })
     }
 

@@ -400,12 +400,13 @@ impl TreeRules {
 
 impl<S> Tree<S> {
     /// The shapers that each of `packets` passes: `own` is that of a class, given the numbers of those below it and
-    /// its own. `rest` is the leaf of packets that no rule matches; `None`: they pass no class.
+    /// its own, and those of the leaves to which the packets may go. `rest` is the leaf of packets that no rule
+    /// matches; `None`: they pass no class.
     pub(super) fn shapers_of(
         &self,
         packets: &Packets,
         rest: Option<usize>,
-        own: impl Fn(usize, &[usize]) -> Option<Shaper>,
+        own: impl Fn(usize, &[usize], &[usize]) -> Option<Shaper>,
     ) -> Vec<Shaper> {
         let Ok(shape) = self.shape() else { return Vec::new() };
         let Some(leaves) = self.leaves_of(packets, &shape, rest) else { return Vec::new() };
@@ -419,7 +420,7 @@ impl<S> Tree<S> {
             }
             let within: Vec<usize> = shape.order.iter().copied().filter(|other| is_in(*class, *other)).collect();
             let slower = |shaper: &Shaper| shapers.iter().all(|above| shaper.rate < above.rate);
-            if let Some(shaper) = own(*class, &within).filter(slower) {
+            if let Some(shaper) = own(*class, &within, &leaves).filter(slower) {
                 // Each packet passes the only class on the link.
                 let is_whole = within.len() == self.classes.len();
                 let by = if is_whole { shaper.by } else { Limiter::Class(self.classes[*class].name.as_str().into()) };

@@ -328,7 +328,9 @@ fn a_queue_tells_its_limit_its_rate_and_whether_it_thins_acks() {
     assert_eq!(told(&Spec::Priority(priority::Config { classes })), (None, None, true));
     let cake = |link_layer| crate::cake::Config { bandwidth: Some(rate), link_layer, ..Default::default() };
     assert_eq!(told(&Spec::Cake(cake(None))), (None, Some(rate), false));
-    assert_eq!(told(&Spec::Cake(cake(Some(atm())))), (None, None, false));
+    let of_later_line = Spec::Cake(cake(Some(atm())));
+    assert_eq!(told(&of_later_line), (None, Some(rate), false));
+    assert_eq!(of_later_line.shapers()[0].layer, Some(atm()));
 }
 
 /// A token bucket lets its burst pass beyond its rate. Packets without a class pass an HTB unshaped.
@@ -349,4 +351,10 @@ fn shapers_tell_what_passes_beyond_their_rate() {
     };
     let rates = |queue: &Spec| queue.shapers().iter().map(|shaper| shaper.rate.as_bps()).collect::<Vec<_>>();
     assert_eq!((rates(&leaf(Some("only"))), rates(&leaf(None))), (vec![100_000], vec![]));
+    // A class without a parent has nobody to borrow from.
+    let Spec::Htb(mut config) = leaf(Some("only")) else { panic!("HTB") };
+    config.tree.classes[0].share.ceil = Some(BitRate::from_kbit_per_s(500));
+    assert_eq!(rates(&Spec::Htb(config.clone())), [100_000]);
+    assert!(config.set_rate(BitRate::from_kbit_per_s(300)));
+    assert_eq!(rates(&Spec::Htb(config)), [300_000]);
 }

@@ -47,21 +47,25 @@ impl Constraint {
             Some(most) => most?,
             None => (line.rate?, WireBytes::ZERO),
         };
-        Some(Self::Wire(Shaper { rate, burst: Some(beyond), saves: false, by: Limiter::Shaper }))
+        Some(Self::Wire(Shaper { rate, layer: None, burst: Some(beyond), saves: false, by: Limiter::Shaper }))
     }
 
     /// All constraints that each of `packets` of `link` passes. A shaper at or above the rate of the wire holds back
-    /// nothing. What has passed one before grants may wait in the buffer, and pass later.
+    /// nothing, unless it counts more bytes. What has passed one before grants may wait in the buffer, and pass later.
     pub(crate) fn of(link: &Link, packets: &Packets) -> Vec<Self> {
         let line = &link.hop.line;
         let released = line.grants.as_ref().and_then(|grants| grants.buffer).map(|buffer| buffer + LARGEST_PACKET);
         let before = |shaper: Shaper| {
             Self::Shaper(Shaper {
+                layer: shaper.layer.filter(|layer| *layer != line.link_layer),
                 burst: shaper.burst.map(|burst| burst + released.unwrap_or(WireBytes::ZERO)),
                 ..shaper
             })
         };
-        let slower = |shaper: &Shaper| line.trace.is_some() || line.rate.is_none_or(|rate| shaper.rate < rate);
+        let slower = |shaper: &Shaper| {
+            let is_of_other = shaper.layer.is_some_and(|layer| layer != line.link_layer);
+            is_of_other || line.trace.is_some() || line.rate.is_none_or(|rate| shaper.rate < rate)
+        };
         let shapers = link.hop.queue.shapers_of(packets).into_iter().filter(slower).map(before);
         let grants = line.grants.as_ref().and_then(|grants| grants.cycle()).map(Self::Grants);
         Self::wire(link).into_iter().chain(shapers).chain(grants).collect()
@@ -81,6 +85,12 @@ impl Constraint {
     /// True for a policer, behind which packets wait in the queue of the link.
     pub(super) const fn is_policer(&self) -> bool {
         matches!(self, Self::Shaper(Shaper { by: Limiter::Policer, .. }))
+    }
+
+    /// True for a wire that carries no more than its rate in any span: without grants, and cells that others replace.
+    pub(super) fn is_exact(&self, link: &Link) -> bool {
+        let line = &link.hop.line;
+        matches!(self, Self::Wire(_)) && line.grants.is_none() && line.link_layer.oam().is_none()
     }
 
     /// True for a limit that makes up later for what it did not let pass.
@@ -118,7 +128,7 @@ impl Constraint {
             Self::Wire(limit) => at(limit.rate, layer),
             Self::Changing { .. } => at(NOMINAL, layer),
             // A shaper does not see cells of OAM.
-            Self::Shaper(limit) => at(limit.rate, layer.without_oam()),
+            Self::Shaper(limit) => at(limit.rate, limit.layer.unwrap_or(layer).without_oam()),
             Self::Grants(cycle) => {
                 packets_in(cycle.brings, to_f64(layer.on_wire(ip).as_u64())) / cycle.time.as_secs_f64()
             }
@@ -136,7 +146,7 @@ impl Constraint {
 
     /// The packets of `ip` bytes a second that pass within `span` in the mean.
     pub(super) fn packets_per_s_in_the_mean(&self, link: &Link, ip: ByteCount, span: Span) -> f64 {
-        self.packets_per_s(link, ip) * self.part_in_the_mean(link, span)
+        self.packets_per_s(link, ip) * self.part_in_the_mean(link, ip, span)
     }
 
     /// The part of that rate that passes within `span` at most: less or more than 1 on a wire that changes.
@@ -148,10 +158,17 @@ impl Constraint {
 
     /// The part that passes in the mean: less than 1 for a shaper before a wire that is slower at times. After each
     /// such time its burst passes, so that this is no bound.
-    fn part_in_the_mean(&self, link: &Link, (from, to): Span) -> f64 {
-        let mean = match (self, &link.hop.line.trace) {
+    fn part_in_the_mean(&self, link: &Link, ip: ByteCount, (from, to): Span) -> f64 {
+        let line = &link.hop.line;
+        let mean = match (self, &line.trace) {
             (Self::Shaper(shaper), Some(trace)) => {
-                trace.rate_up_to(shaper.rate, from, to).map(|bps| bps / to_f64(shaper.rate.as_bps()))
+                // The rate in bits of the wire.
+                let rate = shaper.layer.map_or(shaper.rate, |layer| {
+                    let [wire, own] = [line.link_layer, layer].map(|layer| u128::from(layer.on_wire(ip).as_u64()));
+                    let bps = u128::from(shaper.rate.as_bps()) * wire / own.max(1);
+                    u64::try_from(bps).ok().and_then(BitRate::from_bps).unwrap_or(shaper.rate)
+                });
+                trace.rate_up_to(rate, from, to).map(|bps| bps / to_f64(rate.as_bps()))
             }
             _ => None,
         };
@@ -180,7 +197,15 @@ impl Constraint {
         let bits = if self.is_of_some() { data_bits() } else { to_f64(part.wire_bits[index]) };
         match self {
             Self::Wire(_) | Self::Changing { .. } => part.utilisation(index, link).unwrap_or(0.0),
-            Self::Shaper(shaper) => a_second(bits) / to_f64(shaper.rate.as_bps()),
+            Self::Shaper(shaper) => {
+                let packets = part.waits[index].packets.max(1);
+                // By the mean size of packets.
+                let counted = shaper.layer.and_then(|layer| {
+                    let ip = link.hop.line.link_layer.largest_ip_in(WireBytes::new((bits / 8.0) as u64 / packets))?;
+                    Some(to_f64(layer.without_oam().on_wire(ip).as_u64() * packets) * 8.0)
+                });
+                a_second(counted.unwrap_or(bits)) / to_f64(shaper.rate.as_bps())
+            }
             Self::Grants(cycle) => {
                 let packets = to_f64(part.waits[index].packets);
                 let mean = bits / 8.0 / packets.max(1.0);

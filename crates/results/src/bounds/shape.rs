@@ -228,10 +228,11 @@ impl Shape {
     }
 
     /// The round trip of an empty path in seconds: propagation, processing, and the transmission of
-    /// one segment and one ACK. The segment is full, or all that a smaller window or send buffer holds.
+    /// one segment and one ACK. The segment is full, or all that a smaller window, send buffer or transfer holds.
     pub(crate) fn base_rtt_s(&self, network: &Network) -> f64 {
         let held = self.tcp.map_or(u64::MAX, |tcp| tcp.most_held().0);
-        self.with_payload(self.payload.min(held)).rtt_s(network)
+        let bytes = bytes_of(&network.traffic[self.traffic].source).unwrap_or(u64::MAX);
+        self.with_payload(self.payload.min(held).min(bytes)).rtt_s(network)
     }
 
     /// The least round trip of an empty path in seconds: of lines that change, with their highest rate and least delay;
@@ -275,6 +276,14 @@ impl Shape {
             typical.as_secs_f64() - line.least_time(wire).as_secs_f64()
         });
         spared.sum()
+    }
+}
+
+/// The bytes of a transfer that has an end.
+pub(crate) const fn bytes_of(source: &Source) -> Option<u64> {
+    match source {
+        Source::Bulk { bytes, .. } | Source::Quic { bytes, .. } => *bytes,
+        _ => None,
     }
 }
 

@@ -63,14 +63,19 @@ fn condition() -> impl Strategy<Value = &'static str> {
 /// Schedulers of two or three classes, with limits `own` and `inner` where the kind has limits.
 fn few(kind: &str, [first, second, leaf]: [&str; 3], [own, inner]: [u32; 2]) -> String {
     match kind {
-        "hfsc-rt" => format!(
-            "{{ kind = \"hfsc\", default = \"rest\", classes = [\
-             {{ name = \"line\", ls = \"1 Mbit/s\", ul = \"{own} kbit/s\" }}, \
-             {{ name = \"first\", parent = \"line\", \
-             rt = {{ m1 = \"8 kbit/s\", d = \"20 ms\", m2 = \"3 kbit/s\" }}, \
-             ls = \"1 Mbit/s\", ul = \"{inner} kbit/s\", match = {first} }}, \
-             {{ name = \"rest\", parent = \"line\", sc = \"5 kbit/s\", match = {second} }}] }}"
-        ),
+        "hfsc-rt" => {
+            // Upper limits above the guarantees, and below them.
+            let [own, inner] = [own, inner].map(|kbit| if kbit % 2 == 0 { kbit } else { 1 + kbit % 40 });
+            format!(
+                "{{ kind = \"hfsc\", default = \"rest\", classes = [\
+                 {{ name = \"line\", ls = \"1 Mbit/s\", ul = \"{own} kbit/s\" }}, \
+                 {{ name = \"first\", parent = \"line\", \
+                 rt = {{ m1 = \"8 kbit/s\", d = \"20 ms\", m2 = \"{} kbit/s\" }}, \
+                 ls = \"1 Mbit/s\", ul = \"{inner} kbit/s\", match = {first} }}, \
+                 {{ name = \"rest\", parent = \"line\", sc = \"5 kbit/s\", match = {second} }}] }}",
+                3 + inner % 20
+            )
+        }
         "priority" => {
             let last = leaf.trim_start_matches(", ");
             format!(
@@ -142,13 +147,13 @@ fn tree() -> impl Strategy<Value = String> {
                     format!("{{ kind = \"hfsc\", default = \"{default}\", {} }}", classes(&share))
                 }
                 "hfsc-rt" | "priority" | "custom" | "drr" => few(kind, [first, second, &leaf], [own, inner]),
-                // Guarantees within the slowest line.
+                // Guarantees within the slowest line, and ceilings above and below that of the class above.
                 _ => {
                     let number = std::cell::Cell::new(0);
                     let share = |kbit: u32| {
                         number.set(number.get() + 1);
-                        let rate = [8, 4, 2, 2, 4][number.get() - 1];
-                        format!("rate = \"{rate} kbit/s\", ceil = \"{kbit} kbit/s\"")
+                        let rate = [28, 4, 2, 2, 4][number.get() - 1];
+                        format!("rate = \"{rate} kbit/s\", ceil = \"{} kbit/s\"", rate + kbit % 40)
                     };
                     let more = match kind {
                         "hysteresis" => ", hysteresis = true",
@@ -208,12 +213,16 @@ fn shaped() -> impl Strategy<Value = String> {
     let tbf = (rate.clone(), 2_000_u32..60_000).prop_map(|(kbit, burst)| {
         format!("{{ kind = \"tbf\", rate = \"{kbit} kbit/s\", burst = \"{burst} wire bytes\" }}")
     });
-    let cake = rate.clone().prop_map(|kbit| format!("{{ kind = \"cake\", bandwidth = \"{kbit} kbit/s\" }}"));
+    let cake = (rate.clone(), prop::option::of(encapsulation())).prop_map(|(kbit, layer)| {
+        let layer = layer.map_or_else(String::new, |layer| format!(", encapsulation = \"{layer}\""));
+        format!("{{ kind = \"cake\", bandwidth = \"{kbit} kbit/s\"{layer} }}")
+    });
     let htb = (rate, select(vec!["", ", default = \"a\""])).prop_map(|(kbit, default)| {
         // Guarantees within the slowest line.
+        let root = 4 + kbit % 27;
         format!(
             "{{ kind = \"htb\"{default}, classes = [\
-             {{ name = \"root\", rate = \"4 kbit/s\", ceil = \"{kbit} kbit/s\" }}, \
+             {{ name = \"root\", rate = \"{root} kbit/s\", ceil = \"{kbit} kbit/s\" }}, \
              {{ name = \"a\", parent = \"root\", rate = \"2 kbit/s\", ceil = \"{kbit} kbit/s\" }}, \
              {{ name = \"b\", parent = \"root\", rate = \"2 kbit/s\", ceil = \"{kbit} kbit/s\", \
              match = {{ pure_ack = true }} }}] }}"

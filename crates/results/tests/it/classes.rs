@@ -53,6 +53,65 @@ fn a_guest_is_bound_by_the_ceiling_of_its_class() {
     assert!(said.starts_with("ceiling of class guest of link up (9") && !said.contains("shared"), "{said}");
 }
 
+/// A class of HTB without a parent has nobody to borrow from: it sends at its rate, whatever its ceiling.
+#[test]
+fn a_class_without_a_parent_is_bound_by_its_rate() {
+    let access = "down = { rate = \"100 Mbit/s\", delay = \"5 ms\" }\n\
+        up = { rate = \"20 Mbit/s\", delay = \"5 ms\", queue = { kind = \"htb\", default = \"only\", classes = [ \
+        { name = \"only\", rate = \"4 Mbit/s\", ceil = \"19 Mbit/s\" } ] } }";
+    let run = simulated(access, &bulk("upload", "up", ""));
+    let [upload] = run.flows.as_slice() else { panic!("one flow") };
+    assert_eq!(by(upload), ["rate of the shaper of link up"; 2]);
+    is_bound(upload, 4e6 * 1448.0 / 1500.0, 15_000.0);
+    assert!(upload.goodput_bps > 0.98 * upload.limits.bound_bps.unwrap(), "{upload:#?}");
+    let said = &upload.limits.explanation;
+    assert!(said.starts_with("rate of the shaper of link up (9"), "{said}");
+    let shaped: Vec<_> = run.links.iter().filter_map(|link| link.queue.shaper_rate_bps).collect();
+    assert_eq!(shaped, [4e6]);
+}
+
+/// A CAKE that shapes for a later line over ATM: with PPPoE and LLC a packet of 1500 bytes has 33 cells there, and 1500
+/// bytes on this wire. Its clock lets one packet pass at once, of 2000 bytes at most.
+#[test]
+fn cake_is_bound_by_the_encapsulation_that_it_counts() {
+    let access = "down = { rate = \"10 Mbit/s\", delay = \"5 ms\", queue = { kind = \"cake\", \
+        bandwidth = \"5 Mbit/s\", encapsulation = \"pppoe-llcsnap\" } }\n\
+        up = { rate = \"1 Mbit/s\", delay = \"5 ms\" }";
+    let run = simulated(access, &bulk("download", "down", ""));
+    let [download] = run.flows.as_slice() else { panic!("one flow") };
+    assert_eq!(by(download), ["rate of the shaper of link down"; 2]);
+    let bps = 5e6 * 1448.0 / (33.0 * 53.0);
+    is_bound(download, bps, 2_000.0);
+    assert!((download.limits.fair_share_bps.unwrap() - bps).abs() < 0.1 && download.goodput_bps > 0.98 * bps);
+    let said = &download.limits.explanation;
+    assert!(said.starts_with("rate of the shaper of link down (9"), "{said}");
+    let shaped: Vec<_> = run.links.iter().filter_map(|link| link.queue.shaper_rate_bps).collect();
+    assert_eq!(shaped, [5e6]);
+}
+
+/// A guarantee of HFSC passes an upper limit below it, and the other class of that limit has no more than it. Limit and
+/// guarantee each let a packet of 2000 bytes pass at once, and the limit makes up for the time before the flow.
+#[test]
+fn a_guarantee_above_the_upper_limit_is_the_ceiling_of_its_packets() {
+    let access = "down = { rate = \"100 Mbit/s\", delay = \"5 ms\" }\n\
+        up = { rate = \"20 Mbit/s\", delay = \"5 ms\", queue = { kind = \"hfsc\", classes = [ \
+        { name = \"line\", ls = \"4 Mbit/s\", ul = \"4 Mbit/s\" }, \
+        { name = \"call\", parent = \"line\", rt = \"6 Mbit/s\", match = { dscp = 46 } }, \
+        { name = \"rest\", parent = \"line\", ls = \"1 Mbit/s\" } ] } }";
+    for (more, mbit, burst) in [("dscp = 46", 6.0, 4_000.0), ("", 4.0, 2_000.0)] {
+        let run = simulated(access, &bulk("upload", "up", more));
+        let upload = &run.flows[0];
+        assert_eq!(by(upload), ["rate of the shaper of link up"; 2]);
+        let bps = mbit * 1e6 * 1448.0 / 1500.0;
+        is_bound(upload, bps, burst + bps * upload.start_s / 8.0);
+        assert!((upload.limits.fair_share_bps.unwrap() - bps).abs() < 0.1, "{upload:#?}");
+        let said = &upload.limits.explanation;
+        assert!(said.starts_with("rate of the shaper of link up (9"), "{said}");
+        let shaped: Vec<_> = run.links.iter().filter_map(|link| link.queue.shaper_rate_bps).collect();
+        assert_eq!(shaped, [6e6]);
+    }
+}
+
 /// Two guests share 4 Mbit/s. The other upload has the rest of the 19 Mbit/s.
 #[test]
 fn flows_of_a_class_share_its_ceiling_and_others_the_rest() {

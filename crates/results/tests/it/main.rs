@@ -14,6 +14,7 @@ mod network;
 mod notes;
 mod phases;
 mod policing;
+mod short;
 mod starvation;
 
 use lastmile_model::Network;

@@ -102,8 +102,9 @@ pub(super) fn scheduled(
         }
     }
     let left = ack.map_or(Some(around.rate), |ack| minus(around.rate, ack.rate));
-    for table in items {
-        match class(&table, around, left, &inner) {
+    let ceilings = queue::tree::ceilings(&items, |class| portion(class.optional("ceil"), around.rate));
+    for (table, ceiling) in items.into_iter().zip(ceilings) {
+        match class(&table, around, (left, ceiling), &inner) {
             Some(class) => read.push((class, table)),
             None => complete = false,
         }
@@ -136,7 +137,13 @@ fn minus(all: BitRate, part: BitRate) -> Option<BitRate> {
     BitRate::from_bps(all.as_bps().checked_sub(part.as_bps())?)
 }
 
-fn class(table: &Table<'_>, around: &Around, left: Option<BitRate>, inner: &BTreeSet<String>) -> Option<Class> {
+/// The class of `table`. `left` is what the ACK class leaves, `ceiling` the least ceiling from the class up, if any.
+fn class(
+    table: &Table<'_>,
+    around: &Around,
+    (left, ceiling): (Option<BitRate>, Option<BitRate>),
+    inner: &BTreeSet<String>,
+) -> Option<Class> {
     let name = table.name("name");
     let parent = table.optional_name("parent");
     let form = around.form;
@@ -177,7 +184,7 @@ fn class(table: &Table<'_>, around: &Around, left: Option<BitRate>, inner: &BTre
         }
         None
     } else {
-        Some(queue_of(table, "queue", ceil, around)?)
+        Some(queue_of(table, "queue", ceiling, around)?)
     };
     let (ceil, priority) = (ceil?, priority?);
     if let Some(rate) = rate.filter(|rate| *rate > ceil && left.is_some()) {

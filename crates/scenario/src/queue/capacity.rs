@@ -1,5 +1,7 @@
 //! The capacity of a queue: packets, bytes, cells, or a time at the rate that empties the queue.
 
+use core::fmt::Display;
+
 use lastmile_linklayer::LinkLayer;
 use lastmile_units::{BitRate, ByteCount, Duration, Limit, PacketCount, WireBytes};
 
@@ -24,9 +26,9 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// This wire behind a shaper of `rate`.
+    /// This wire behind a shaper of `rate`; the slower of both empties the queue.
     pub(crate) fn shaped_to(self, rate: Option<BitRate>) -> Self {
-        Self { rate: rate.or(self.rate), ..self }
+        Self { rate: rate.into_iter().chain(self.rate).min(), ..self }
     }
 
     /// Bytes that depart in `span`, and at least one packet. `None` without a rate.
@@ -82,9 +84,35 @@ impl FromNode for Packets {
 /// The capacity at `key`, or its default. `None` if it is wrong, which is then in the report.
 pub(crate) fn limit(table: &Table<'_>, key: &'static str, wire: &Wire) -> Option<Limit> {
     match table.get(key)? {
-        Capacity::Counted(limit) => Some(limit),
+        Capacity::Counted(limit) => {
+            let packet = wire.layer.mtu().map_or(PACKET, |mtu| PACKET.min(ByteCount::new(mtu.get().into())));
+            let is_full = match limit {
+                Limit::Packets(_) => false,
+                Limit::Bytes(bytes) => bytes < packet,
+                Limit::Wire(bytes) => bytes < wire.layer.on_wire(packet),
+                Limit::Cells(cells) => wire.layer.cells(packet).is_some_and(|needed| cells < needed),
+            };
+            if is_full {
+                warn_of_full_packets(table, key, limit, packet);
+            }
+            Some(limit)
+        }
         Capacity::Time(span) => bytes_in(table, key, wire, span).map(Limit::Wire),
     }
+}
+
+/// The IP bytes that may wait at `key`, or the default, where packets have up to `largest`.
+pub(crate) fn memory(table: &Table<'_>, key: &'static str, largest: ByteCount) -> Option<ByteCount> {
+    let memory = table.get(key)?;
+    if memory < largest {
+        warn_of_full_packets(table, key, memory, largest);
+    }
+    Some(memory)
+}
+
+fn warn_of_full_packets(table: &Table<'_>, key: &'static str, capacity: impl Display, packet: ByteCount) {
+    let message = format!("{}: with {capacity} no packet of {packet} passes", table.path(key));
+    table.warning(key, message, None);
 }
 
 /// The number of packets at `key`, or its default; a time is as many packets of `largest` as depart in it, at

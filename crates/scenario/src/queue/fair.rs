@@ -152,7 +152,6 @@ impl Readable for fq_codel::Config {
         let flows = keys(table, "flows");
         let per = per(table);
         let quantum: Option<WireBytes> = table.optional("quantum");
-        let memory: Option<ByteCount> = table.get("memory");
         let target: Option<Duration> = table.get("target");
         let interval: Option<Duration> = table.get("interval");
         let ecn: Option<bool> = table.get("ecn");
@@ -160,6 +159,7 @@ impl Readable for fq_codel::Config {
         let ce_threshold = ce_threshold(table);
         let largest = largest?;
         let limit = capacity::packets(table, "limit", wire, largest);
+        let memory = capacity::memory(table, "memory", largest);
         Some(Self {
             flows: flows?,
             per: per?,
@@ -227,11 +227,11 @@ impl Readable for fq_pie::Config {
     fn read(table: &Table<'_>, wire: &Wire, _depth: usize) -> Option<Self> {
         let (flows, per) = (keys(table, "flows"), per(table));
         let quantum: Option<WireBytes> = table.optional("quantum");
-        let memory: Option<ByteCount> = table.get("memory");
         let control = pie_control(table, "seed");
         let ecn_prob: Option<Ratio> = table.get("ecn_prob");
         let control = control?;
         let limit = capacity::packets(table, "limit", wire, control.largest);
+        let memory = capacity::memory(table, "memory", control.largest);
         Some(Self {
             flows: flows?,
             per: per?,

@@ -3,7 +3,7 @@
 use lastmile_queueing::sched::hfsc::{Config, ServiceCurve, Share};
 use lastmile_units::{BitRate, Duration, WireBytes};
 
-use super::tree::{CLASSES, MATCH, NAME, PARENT, checked, classes, items};
+use super::tree::{CLASSES, MATCH, NAME, PARENT, ceilings, checked, classes, items};
 use super::{BELOW, DROP, LIMIT, Readable, Wire};
 use crate::document::{self, Value};
 use crate::reader::Table;
@@ -63,8 +63,13 @@ impl Readable for Config {
 
     fn read(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Self> {
         let items = items(table, &HFSC_CLASS);
-        let ceiling = |class: &Table<'_>| class.optional::<Curve>("ul").map(|curve| curve.0.rate);
-        let tree = classes(table, &items, (share, ceiling), wire, depth);
+        let rate = |class: &Table<'_>, key| class.optional::<Curve>(key).map(|curve| curve.0.rate);
+        let mut ceilings = ceilings(&items, |class| rate(class, "ul"));
+        for (class, ceiling) in items.iter().zip(&mut ceilings) {
+            // A guarantee passes the upper limits.
+            *ceiling = ceiling.map(|limit| rate(class, "rt").or_else(|| rate(class, "sc")).unwrap_or(limit).max(limit));
+        }
+        let tree = classes(table, &items, (share, &ceilings), wire, depth);
         let config = Self { tree: tree? };
         checked(table, &items, &config.tree, config.check(), "rt")?;
         Some(config)

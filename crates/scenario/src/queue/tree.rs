@@ -1,6 +1,7 @@
 //! Schedulers that share a link by a tree of named classes: CBQ and HTB.
 
-use std::collections::BTreeSet;
+use core::iter;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lastmile_queueing::sched::tree::{self, Rule, Tree, TreeError, Wrong};
 use lastmile_queueing::sched::{cbq, htb};
@@ -68,7 +69,7 @@ static HTB_CLASS: Section = Section {
         NAME,
         PARENT,
         Key::required("rate", Kind::Rate, "Guaranteed rate. Classes below share it."),
-        Key::optional("ceil", Kind::Rate, "its rate", "Its largest rate."),
+        Key::optional("ceil", Kind::Rate, "its rate", "Its largest rate; no effect in a class without a parent."),
         Key::optional("burst", Kind::WireBytes, "one packet of `largest`", "Burst of its rate after a pause."),
         Key::optional("cburst", Kind::WireBytes, "one packet of `largest`", "Burst of its ceiling after a pause."),
         PRIORITY,
@@ -118,7 +119,14 @@ impl Readable for cbq::Config {
             Some(cbq::Share { share, borrow: borrow?, isolated: isolated?, priority: priority?, burst })
         };
         let items = items(table, &CBQ_CLASS);
-        let tree = classes(table, &items, (share, |_| rate), wire, depth);
+        // A class that borrows may have all that the line sends.
+        let wire = &Wire { rate: wire.rate.or(rate), ..*wire };
+        let bounded = ceilings(&items, |class| match (class.get("share")?, class.get("borrow")?) {
+            (_, true) => None,
+            (Portion::Share(share), false) => share.of_rate(rate?),
+            (Portion::Rate(rate), false) => Some(rate),
+        });
+        let tree = classes(table, &items, (share, &bounded), wire, depth);
         let config = Self { tree: tree?, rate: rate?, largest: largest? };
         checked(table, &items, &config.tree, config.check(&wire.layer), "share")?;
         Some(config)
@@ -181,8 +189,12 @@ impl Readable for htb::Config {
             Some(htb::Share { rate: rate?, ceil, burst, cburst, priority: priority?, quantum })
         };
         let items = items(table, &HTB_CLASS);
-        let ceiling = |class: &Table<'_>| class.optional("ceil").or_else(|| class.optional("rate"));
-        let tree = classes(table, &items, (share, ceiling), wire, depth);
+        let ceilings = ceilings(&items, |class| {
+            let ceil = class.optional("ceil").filter(|_| class.has("parent"));
+            ceil.or_else(|| class.optional("rate"))
+        });
+        warn_of_ceilings(&items);
+        let tree = classes(table, &items, (share, &ceilings), wire, depth);
         let Limit::Packets(direct_limit) = direct_limit? else {
             let message =
                 format!("{}: a limit in packets is expected, such as \"1000 packets\"", table.path("direct_limit"));
@@ -200,6 +212,21 @@ impl Readable for htb::Config {
             table.warning("classes", message, hint);
         }
         Some(config)
+    }
+}
+
+/// Warns of ceilings of classes without a parent, which have nobody to borrow from.
+fn warn_of_ceilings(items: &[Table<'_>]) {
+    for class in items.iter().filter(|class| !class.has("parent")) {
+        let (rate, ceil): (Option<BitRate>, Option<BitRate>) = (class.optional("rate"), class.optional("ceil"));
+        if let Some(rate) = rate.filter(|rate| ceil.is_some_and(|ceil| ceil > *rate)) {
+            let message = format!(
+                "{}: no effect in a class without a parent, which has nobody to borrow from and sends at its rate of \
+                 {rate}",
+                class.path("ceil")
+            );
+            class.warning("ceil", message, Some("a larger rate, or a class above it with one".into()));
+        }
     }
 }
 
@@ -288,11 +315,23 @@ pub(super) fn items<'d>(table: &Table<'d>, section: &'static Section) -> Vec<Tab
     table.tables("classes").into_iter().map(|item| item.open(section)).collect()
 }
 
-/// The classes of a tree, with `share` for what its scheduler wants to know of each.
+/// The ceiling of each class: the least of its `own` and of those above it.
+pub(crate) fn ceilings(items: &[Table<'_>], own: impl Fn(&Table<'_>) -> Option<BitRate>) -> Vec<Option<BitRate>> {
+    let own: Vec<Option<BitRate>> = items.iter().map(own).collect();
+    let numbered = items.iter().zip(0..);
+    let numbers: BTreeMap<String, usize> = numbered.filter_map(|(class, n)| Some((class.name("name")?, n))).collect();
+    let parent = |class: &Table<'_>| numbers.get(&class.optional_name("parent")?).copied();
+    let parents: Vec<Option<usize>> = items.iter().map(parent).collect();
+    // The check of the tree refuses parents that lead round in a circle, and deeper trees.
+    let above = |class| iter::successors(Some(class), |class: &usize| parents[*class]).take(tree::MAX_DEPTH);
+    (0..items.len()).map(|class| above(class).filter_map(|class| own[class]).min()).collect()
+}
+
+/// The classes of a tree, with `share` for what its scheduler wants to know of each, and their ceilings.
 pub(super) fn classes<S>(
     table: &Table<'_>,
     items: &[Table<'_>],
-    (share, ceiling): (impl Fn(&Table<'_>) -> Option<S>, impl Fn(&Table<'_>) -> Option<BitRate>),
+    (share, ceilings): (impl Fn(&Table<'_>) -> Option<S>, &[Option<BitRate>]),
     wire: &Wire,
     depth: usize,
 ) -> Option<Tree<S>> {
@@ -302,7 +341,7 @@ pub(super) fn classes<S>(
     let mut tree = Tree { classes: Vec::new(), rules: Vec::new(), default };
     // The check of the tree refuses one without classes.
     let mut complete = table.has("classes");
-    for (class, parent) in items.iter().zip(&parents) {
+    for ((class, parent), ceiling) in items.iter().zip(&parents).zip(ceilings) {
         let (name, share) = (class.name("name"), share(class));
         let matches = class.table("match").map(matching);
         let queue = if name.as_ref().is_some_and(|name| inner.contains(name)) {
@@ -315,7 +354,7 @@ pub(super) fn classes<S>(
             }
             None
         } else {
-            let queue = below(class, &wire.shaped_to(ceiling(class)), depth);
+            let queue = below(class, &wire.shaped_to(*ceiling), depth);
             complete &= queue.is_some();
             queue
         };

@@ -6,6 +6,7 @@ mod autorate;
 mod both_ways;
 mod build;
 mod build_queues;
+mod capacity;
 mod cases;
 mod defaults;
 mod impairments;
