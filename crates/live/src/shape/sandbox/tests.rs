@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::{TcpListener, UdpSocket};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::Command;
 use std::thread;
@@ -68,6 +69,9 @@ fn all_else_does_not() {
         assert!(denied(
             fs::OpenOptions::new().append(true).open(place.root.path().join("policies/mine.toml")).map(drop)
         ));
+        let emptied = place.root.path().join("policies/mine.toml");
+        let emptying = fs::OpenOptions::new().read(true).custom_flags(libc::O_TRUNC).open(emptied);
+        assert!(denied(emptying.map(drop)), "a file that is opened for reading, and emptied");
         assert!(denied(fs::create_dir(place.root.path().join("run/folder"))), "a folder");
         assert!(
             denied(fs::rename(place.root.path().join("policies/mine.toml"), place.root.path().join("run/x"))),
