@@ -157,8 +157,8 @@ pub(super) fn limit_supervisor() -> Limit {
     forbid(&NEVER)
 }
 
-/// A watcher starts no program either, and its database makes calls that a list of allowed ones would have to follow
-/// from version to version.
+/// A watcher starts no program either. Its database makes calls that a list of allowed ones would have to follow from
+/// version to version, and so do lookups of names.
 pub(super) fn limit_watcher() -> Limit {
     forbid(&[&NEVER[..], &[libc::SYS_execve, libc::SYS_execveat]].concat())
 }
