@@ -46,8 +46,8 @@ fn accepted(trains: &[wire::Train]) {
     let packets: Vec<(u64, u16)> = trains.iter().flat_map(wire::Train::packets).collect();
     assert!(packets.len() <= MOST_PACKETS);
     let bytes: u64 = packets.iter().map(|(_, len)| u64::from(*len)).sum();
-    // The rate over the longest time, and a burst, for each train.
-    assert!(bytes <= trains.len() as u64 * (RATE_BPS / 8 * LONGEST.as_secs() + (1 << 20)));
+    // The rate over the longest time, and a burst, for each direction.
+    assert!(bytes <= 2 * (RATE_BPS / 8 * LONGEST.as_secs() + (1 << 20)));
 }
 
 fn datagram(input: &[u8]) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Debian packages of the static programs (scripts/dist/static.sh), in target/dist: the program, manual pages,
-# completions for bash, zsh and fish, units for systemd, scenarios as examples. The packages depend on no other package.
+# completions for bash, zsh and fish, units for systemd and the folder of their settings, scenarios as examples. The
+# packages depend on no other package.
 source "$(dirname "$0")/common.bash"
 command -v dpkg-deb >/dev/null || die "no dpkg-deb: install dpkg"
 native=$work/lastmile-$version-$(uname -m)-linux/lastmile
@@ -13,7 +14,7 @@ common_files() {
   local root=$1 doc=$1/usr/share/doc/lastmile
   mkdir -p "$root"/usr/share/{man/man1,bash-completion/completions,zsh/vendor-completions} \
     "$root"/usr/share/{fish/vendor_completions.d,lintian/overrides}
-  mkdir -p "$root/usr/lib/systemd/system" "$doc/examples"
+  mkdir -p "$root/usr/lib/systemd/system" "$doc/examples" "$root/etc/lastmile"
   "$native" man "$root/usr/share/man/man1" 2>/dev/null
   gzip -9n "$root"/usr/share/man/man1/*.1
   "$native" completions bash >"$root/usr/share/bash-completion/completions/lastmile"
@@ -42,7 +43,7 @@ for architecture in "${architectures[@]}"; do
   common_files "$root"
   find "$root" -type d -exec chmod 755 {} + -o -type f -exec chmod 644 {} +
   chmod 755 "$root/usr/bin/lastmile"
-  install -m 755 scripts/dist/debian/postinst scripts/dist/debian/postrm "$root/DEBIAN/"
+  install -m 755 scripts/dist/debian/{postinst,prerm,postrm} "$root/DEBIAN/"
   sed -e "s/@VERSION@/$version/" -e "s/@ARCHITECTURE@/$(short_name "$architecture")/" \
     -e "s/@SIZE@/$(du -ks --apparent-size "$root/usr" | cut -f1)/" scripts/dist/debian/control >"$root/DEBIAN/control"
   (cd "$root" &&

@@ -2,7 +2,7 @@
 //!
 //! | limit | value |
 //! | --- | --- |
-//! | connections without a proof of the key | [`STRANGERS`]; for one more, the oldest is closed |
+//! | connections | [`STRANGERS`] and those of sessions; for one more, the oldest without a proof of the key is closed |
 //! | time for that proof | [`HANDSHAKE`] |
 //! | line before the proof, and after it | [`LONGEST_OPENING`], [`LONGEST_LINE`] |
 //! | sessions, streams, rate, time of a load and of a session | [`Limits`] |

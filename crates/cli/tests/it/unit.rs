@@ -1,4 +1,5 @@
-//! The output of `lastmile shape unit` and `lastmile measure unit`, checked by systemd where it is installed.
+//! The output of `lastmile shape unit` and `lastmile measure unit`, checked by systemd where it is installed, and the
+//! scripts of the Debian package that handle these units.
 
 use std::process::Command;
 
@@ -52,6 +53,36 @@ fn systemd_finds_no_fault_with_the_units() {
     std::fs::write(&wrong, unit.replace("Type=notify", "Type=notifie")).unwrap();
     let verified = Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(wrong).output().unwrap();
     assert!(String::from_utf8_lossy(&verified.stderr).contains("notifie"));
+}
+
+/// The scripts of the Debian package, with a systemctl(1) that writes down what it is told.
+#[test]
+fn the_package_restarts_services_on_an_upgrade_and_ends_them_on_removal() {
+    let scratch = Scratch::new();
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/dist/debian");
+    std::fs::create_dir_all(scratch.path.join("run/systemd/system")).unwrap();
+    std::fs::write(scratch.path.join("systemctl"), "#!/bin/sh\nshift\necho \"$*\" >>\"$DPKG_ROOT/told\"\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(scratch.path.join("systemctl"), mode).unwrap();
+    let told = |script: &str, arguments: &[&str]| {
+        let mut run = Command::new("/bin/sh");
+        run.arg(format!("{root}/{script}")).args(arguments).env("DPKG_ROOT", &scratch.path);
+        let output = run.env("PATH", format!("{}:/usr/bin:/bin", scratch.path.display())).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let told = std::fs::read_to_string(scratch.path.join("told")).unwrap_or_default();
+        let _ = std::fs::remove_file(scratch.path.join("told"));
+        (told, String::from_utf8(output.stdout).unwrap())
+    };
+    assert_eq!(told("postinst", &["configure", ""]).0, "daemon-reload\n");
+    let (upgraded, said) = told("postinst", &["configure", "0.0.9"]);
+    let restarted = "try-restart lastmile-watch.service lastmile-measure.service\n";
+    assert_eq!(upgraded, format!("daemon-reload\n{restarted}--quiet is-active lastmile-shape@*.service\n"));
+    assert!(said.ends_with("systemctl try-restart 'lastmile-shape@*.service'\n"), "{said}");
+    assert_eq!(told("prerm", &["upgrade", "0.2.0"]).0, "");
+    let ended = "lastmile-watch.service lastmile-measure.service";
+    let expected = format!("stop lastmile-shape@*.service {ended}\ndisable lastmile-shape@.service {ended}\n");
+    assert_eq!(told("prerm", &["remove"]).0, expected);
+    assert_eq!(told("postrm", &["remove"]).0, "daemon-reload\n");
 }
 
 #[test]

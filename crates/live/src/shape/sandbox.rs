@@ -96,14 +96,16 @@ pub fn give_up_as_watcher(store: &Path) -> Result<GivenUp, Error> {
     Ok(GivenUp { capabilities, files, system_calls: calls::limit_watcher() })
 }
 
-/// Gives up the capabilities of the calling thread, and of all that it starts.
+/// Gives up what a thread that looks names up does not need: it reads files of the system, and asks servers.
 ///
 /// # Errors
 /// As [`Needs::give_up_the_rest`].
-pub fn give_up_capabilities() -> Result<(), Error> {
+pub fn give_up_as_resolver() -> Result<GivenUp, Error> {
     let what = || "giving up rights";
     set_no_new_privs(true).map_err(io::Error::from).context(what)?;
-    keep(CapabilitySet::empty(), CapabilitySet::empty()).map(drop).context(what)
+    let files = files::limit_resolver();
+    let capabilities = keep(CapabilitySet::empty(), CapabilitySet::empty()).context(what)?;
+    Ok(GivenUp { capabilities, files, system_calls: calls::limit_watcher() })
 }
 
 /// Keeps what it has of these; returns the names of what is in effect.

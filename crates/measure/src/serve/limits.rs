@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use lastmile_units::BitRate;
 
-/// Connections that have not proved that they have the key.
+/// Connections beside those of sessions: while all sessions have all their streams, so many have not proved that they
+/// have the key.
 pub const STRANGERS: usize = 32;
 
 /// Time for the proof of the key, from the start of a connection.
@@ -17,7 +18,7 @@ pub struct Limits {
     pub sessions: u32,
     /// TCP connections of a load, in each direction.
     pub streams: u32,
-    /// Rate of each load and train, in each direction.
+    /// Rate of each load, and of the trains of each request, in each direction.
     pub rate: BitRate,
     /// Longest load.
     pub load: Duration,

@@ -43,7 +43,7 @@ impl PartialEq for Named {
 impl Eq for Named {}
 
 /// Hosts whose names are looked up until the program ends. Call it before the program gives up its rights: a lookup
-/// reads files of the system and opens sockets. The thread keeps no capability.
+/// reads files of the system and asks servers by TCP, too. The thread gives up all else.
 #[must_use]
 pub fn look_up(names: &[String]) -> Vec<Named> {
     let hosts: Vec<Named> = names.iter().map(|name| Named { name: name.clone(), address: Arc::default() }).collect();
@@ -51,7 +51,7 @@ pub fn look_up(names: &[String]) -> Vec<Named> {
     if !looked_up.is_empty() {
         thread::spawn(move || {
             // One that cannot give them up has them still, and works.
-            let _ = sandbox::give_up_capabilities();
+            let _ = sandbox::give_up_as_resolver();
             loop {
                 looked_up.iter().for_each(Named::look_up);
                 let all = looked_up.iter().all(|host| host.address().is_some());

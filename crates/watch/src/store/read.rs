@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::OptionalExtension;
-
 use super::Store;
 use super::error::{Error, ErrorKind};
 use super::roll::{Batch, COUNTS, CountsSpan, PingSpan, Rows, counts_of, delays, pending, raw};
@@ -164,11 +162,10 @@ fn queues(connection: &rusqlite::Connection) -> Result<BTreeMap<i64, QueueName>,
 /// The age from which on the loss of a request is known: it is lost after its patience, and told of a little later.
 const JUDGED_MS: i64 = PATIENCE.as_millis() as i64 + 100;
 
-/// The intervals of a run of a watcher, and its end.
+/// The intervals of a run of a watcher.
 struct Run {
     first: i64,
     last: i64,
-    end_ms: WallMs,
 }
 
 /// Adds rows up.
@@ -227,23 +224,29 @@ impl Collect<'_> {
     }
 
     /// Marks the requests that were sent too shortly before the end of their run: the replies to them are known, and
-    /// most of their losses are not.
+    /// most of their losses are not. Lengths of intervals give the time up to that end: the wall clock may be set.
     fn early(&mut self, connection: &rusqlite::Connection) -> Result<(), ErrorKind> {
-        let mut pings = connection.prepare(
-            "SELECT i.end_ms - p.age_ms, p.path, p.rtt_ns IS NULL FROM interval i JOIN ping p ON p.interval = i.id \
-             WHERE i.id BETWEEN ?1 AND ?2 AND i.end_ms > ?3 AND i.end_ms - p.age_ms > ?3",
-        )?;
+        let mut intervals = connection
+            .prepare("SELECT id, end_ms, span_ms FROM interval WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC")?;
+        let mut pings =
+            connection.prepare("SELECT age_ms, path, rtt_ns IS NULL FROM ping WHERE interval = ?1 AND age_ms < ?2")?;
         let step_s = self.question.resolution.step_s();
-        for Run { first, last, end_ms } in self.runs(connection)? {
-            let mut rows = pings.query([first, last, end_ms - JUDGED_MS])?;
-            while let Some(row) = rows.next()? {
-                let (sent_ms, is_lost): (i64, bool) = (row.get(0)?, row.get(2)?);
-                // The row that has it.
-                let begin_s = sent_ms.div_euclid(step_s * 1000) * step_s;
-                self.pings(begin_s, row.get(1)?, |span| {
-                    span.early += 1;
-                    span.early_lost += u64::from(is_lost);
-                });
+        for Run { first, last } in self.runs(connection)? {
+            let mut left_ms = JUDGED_MS;
+            let mut rows = intervals.query([first, last])?;
+            while let Some(row) = rows.next()?.filter(|_| left_ms > 0) {
+                let (id, end_ms, span_ms): (i64, WallMs, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+                let mut rows = pings.query([id, left_ms])?;
+                while let Some(row) = rows.next()? {
+                    let (age_ms, is_lost): (i64, bool) = (row.get(0)?, row.get(2)?);
+                    // The row that has it.
+                    let begin_s = (end_ms - age_ms).div_euclid(step_s * 1000) * step_s;
+                    self.pings(begin_s, row.get(1)?, |span| {
+                        span.early += 1;
+                        span.early_lost += u64::from(is_lost);
+                    });
+                }
+                left_ms -= span_ms;
             }
         }
         Ok(())
@@ -259,14 +262,11 @@ impl Collect<'_> {
         let starts = starts.query_map((EventKind::Started.name(), self.question.from_s * 1000), |row| row.get(0))?;
         let mut starts = starts.collect::<rusqlite::Result<Vec<i64>>>()?;
         starts.push(i64::MAX);
-        let mut newest =
-            connection.prepare("SELECT id, end_ms FROM interval WHERE id < ?1 ORDER BY id DESC LIMIT 1")?;
+        let mut newest = connection.prepare("SELECT max(id) FROM interval WHERE id < ?1")?;
         let (mut first, mut runs) = (0, Vec::new());
         for start in starts {
-            let end = newest.query_row([start], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-            if let Some((last, end_ms)) = end.filter(|(last, _)| *last >= first) {
-                runs.push(Run { first, last, end_ms });
-            }
+            let last: Option<i64> = newest.query_row([start], |row| row.get(0))?;
+            runs.extend(last.filter(|last| *last >= first).map(|last| Run { first, last }));
             first = start;
         }
         Ok(runs)

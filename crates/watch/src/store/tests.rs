@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::delays::Delays;
-use crate::sample::{Backlog, Counts, Interval, Path, Ping, QueueName, Source};
+use crate::sample::{Backlog, Counts, Event, EventKind, Interval, Path, Ping, QueueName, Source};
 
 struct Place {
     _folder: TempDir,
@@ -128,6 +128,29 @@ fn a_clock_that_is_set_back_adds_to_minutes_that_are_there() {
         let spans = ask(&store, resolution, 60);
         assert_eq!(spans.paths[&path()][&START_S].sent(), 59 + 20, "{resolution:?}");
         assert_eq!(spans.queues[&queue()][&START_S].packets, 600 + 200, "{resolution:?}");
+    }
+}
+
+/// Two minutes of a watcher whose clock is set back by an hour after the first: every second ping of that one is lost.
+/// The last ten seconds are too young for a loss, and no other.
+#[test]
+fn a_clock_that_is_set_back_hides_no_loss() {
+    let place = Place::new();
+    let mut store = place.open();
+    let start = Event { at_ms: START_S * 1000, kind: EventKind::Started, detail: String::new() };
+    store.append(&Interval { end_ms: START_S * 1000, events: vec![start], ..Interval::default() }).unwrap();
+    for second in 1..=120 {
+        let (end_s, rtt_ns) = match second {
+            ..=60 => (START_S + second, (second % 2 == 0).then_some(20_000_000)),
+            _ => (START_S + second - 3600, Some(20_000_000)),
+        };
+        let pings = vec![ping(0, rtt_ns)];
+        store.append(&Interval { end_ms: end_s * 1000, span_ms: 1000, pings, ..Interval::default() }).unwrap();
+    }
+    for resolution in [Resolution::Raw, Resolution::Minute, Resolution::Hour] {
+        let spans = ask(&store, resolution, 3600);
+        let judged = spans.paths[&path()].iter().map(|(at_s, span)| (at_s - START_S, span.judged(), span.loss()));
+        assert_eq!(judged.collect::<Vec<_>>(), [(-3600, 49, Some(0.0)), (0, 60, Some(0.5))], "{resolution:?}");
     }
 }
 

@@ -157,8 +157,8 @@ pub(super) fn limit_supervisor() -> Limit {
     forbid(&NEVER)
 }
 
-/// A watcher starts no program either, and its database makes calls that a list of allowed ones would have to follow
-/// from version to version.
+/// A watcher starts no program either. Its database makes calls that a list of allowed ones would have to follow from
+/// version to version, and so do lookups of names.
 pub(super) fn limit_watcher() -> Limit {
     forbid(&[&NEVER[..], &[libc::SYS_execve, libc::SYS_execveat]].concat())
 }
@@ -195,6 +195,8 @@ fn allowed(realtime: bool) -> Result<Rules, BackendError> {
         rules.insert(libc::SYS_sched_setscheduler, vec![]);
     }
     let flags = |value: libc::c_int| u64::from(value.unsigned_abs());
+    // O_TRUNC empties a file that is opened for reading, too: open(2).
+    let writing = flags(libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC);
     // Each a system call, the argument that is looked at, and what it must be.
     let conditions = [
         // Threads, no processes.
@@ -202,10 +204,10 @@ fn allowed(realtime: bool) -> Result<Rules, BackendError> {
         // No new code.
         (libc::SYS_mmap, Condition::new(2, Qword, MaskedEq(flags(libc::PROT_EXEC)), 0)?),
         (libc::SYS_mprotect, Condition::new(2, Qword, MaskedEq(flags(libc::PROT_EXEC)), 0)?),
-        // No file is written or made.
-        (libc::SYS_openat, Condition::new(2, Dword, MaskedEq(flags(libc::O_ACCMODE | libc::O_CREAT)), 0)?),
+        // No file is written, emptied or made.
+        (libc::SYS_openat, Condition::new(2, Dword, MaskedEq(writing), 0)?),
         #[cfg(target_arch = "x86_64")]
-        (libc::SYS_open, Condition::new(1, Dword, MaskedEq(flags(libc::O_ACCMODE | libc::O_CREAT)), 0)?),
+        (libc::SYS_open, Condition::new(1, Dword, MaskedEq(writing), 0)?),
         // Its own limits are read.
         (libc::SYS_prlimit64, Condition::new(2, Qword, Eq, 0)?),
         // Whether an interface that went down is still there; a terminal and its size; a socket that does not wait.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    ABI, Access, AccessFs, AccessNet, BitFlags, NetPort, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr,
     RulesetError, RulesetStatus, Scope,
 };
 
@@ -38,17 +38,36 @@ fn try_limit_watcher(store: &Path) -> Result<RulesetStatus, RulesetError> {
         | AccessFs::Truncate
         | AccessFs::MakeReg
         | AccessFs::RemoveFile;
-    restrict([(folder_of(store), own), (PathBuf::from("/proc"), AccessFs::ReadFile.into())])
+    restrict([(folder_of(store), own), (PathBuf::from("/proc"), AccessFs::ReadFile.into())], None)
+}
+
+/// Files that a lookup of names reads: settings, libraries of the name service, what daemons write for it.
+const SYSTEM: [&str; 6] = ["/etc", "/run", "/usr", "/lib", "/lib64", "/nix/store"];
+
+/// Servers of names, which long answers come from by TCP: RFC 1035, section 4.2.
+const DOMAIN: u16 = 53;
+
+/// Reads [`SYSTEM`] and the folder of `/etc/resolv.conf`, and connects to [`DOMAIN`].
+pub(super) fn limit_resolver() -> Limit {
+    in_words(try_limit_resolver())
+}
+
+fn try_limit_resolver() -> Result<RulesetStatus, RulesetError> {
+    let folders = SYSTEM.map(PathBuf::from).into_iter().chain(folders_of(Path::new("/etc/resolv.conf")));
+    restrict(folders.map(|folder| (folder, AccessFs::ReadFile | AccessFs::ReadDir)), Some(DOMAIN))
 }
 
 fn try_limit(needs: &Needs) -> Result<RulesetStatus, RulesetError> {
     let read =
         needs.policy.iter().flat_map(|policy| folders_of(policy)).map(|folder| (folder, AccessFs::ReadFile.into()));
     let remove = [folder_of(&needs.control), PathBuf::from(CLAIMS)].map(|folder| (folder, AccessFs::RemoveFile.into()));
-    restrict(read.chain(remove))
+    restrict(read.chain(remove), None)
 }
 
-fn restrict(allowed: impl IntoIterator<Item = (PathBuf, BitFlags<AccessFs>)>) -> Result<RulesetStatus, RulesetError> {
+fn restrict(
+    allowed: impl IntoIterator<Item = (PathBuf, BitFlags<AccessFs>)>,
+    port: Option<u16>,
+) -> Result<RulesetStatus, RulesetError> {
     let mut rules = Ruleset::default()
         .handle_access(AccessFs::from_all(KNOWN))?
         .handle_access(AccessNet::from_all(KNOWN))?
@@ -59,6 +78,9 @@ fn restrict(allowed: impl IntoIterator<Item = (PathBuf, BitFlags<AccessFs>)>) ->
         if let Ok(folder) = PathFd::new(&folder) {
             rules = rules.add_rule(PathBeneath::new(folder, access))?;
         }
+    }
+    if let Some(port) = port {
+        rules = rules.add_rule(NetPort::new(port, AccessNet::ConnectTcp))?;
     }
     Ok(rules.restrict_self()?.ruleset)
 }

@@ -1,7 +1,8 @@
 //! The abilities of a thread that has given up the rest. Rights are a thread's own, so each test has one for itself.
 
 use std::fs;
-use std::net::{TcpListener, UdpSocket};
+use std::net::{TcpListener, ToSocketAddrs as _, UdpSocket};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::Command;
 use std::thread;
@@ -68,6 +69,9 @@ fn all_else_does_not() {
         assert!(denied(
             fs::OpenOptions::new().append(true).open(place.root.path().join("policies/mine.toml")).map(drop)
         ));
+        let emptied = place.root.path().join("policies/mine.toml");
+        let emptying = fs::OpenOptions::new().read(true).custom_flags(libc::O_TRUNC).open(emptied);
+        assert!(denied(emptying.map(drop)), "a file that is opened for reading, and emptied");
         assert!(denied(fs::create_dir(place.root.path().join("run/folder"))), "a folder");
         assert!(
             denied(fs::rename(place.root.path().join("policies/mine.toml"), place.root.path().join("run/x"))),
@@ -121,4 +125,25 @@ fn a_supervisor_starts_programs_and_signals_them() {
         assert!(status.contains("NoNewPrivs:\t1\n") && status.contains("Seccomp:\t2\n"), "{status}");
     };
     thread::spawn(work).join().unwrap();
+}
+
+#[test]
+fn a_thread_that_looks_names_up_reads_the_system_and_writes_nothing() {
+    let place = Place::new();
+    let work = || {
+        let given_up = give_up_as_resolver().unwrap();
+        assert_eq!((given_up.capabilities, given_up.system_calls), (vec![], Limit::Full));
+        assert!(("localhost", 0).to_socket_addrs().unwrap().next().is_some());
+        drop(UdpSocket::bind("127.0.0.1:0").unwrap());
+        assert!(Command::new("true").spawn().is_err(), "a program");
+        if !matches!(given_up.files, Limit::None(_)) {
+            assert!(fs::read("/etc/hosts").is_ok());
+            let denied = |result: io::Result<()>| result.unwrap_err().kind() == io::ErrorKind::PermissionDenied;
+            assert!(denied(fs::read(place.root.path().join("elsewhere/secret")).map(drop)));
+            assert!(denied(fs::write(place.root.path().join("elsewhere/new"), "x")));
+            assert!(denied(fs::remove_file(place.root.path().join("elsewhere/secret"))));
+            assert!(denied(fs::write("/run/lastmile-of-a-test", "x")));
+        }
+    };
+    thread::scope(|scope| scope.spawn(work).join()).unwrap();
 }
