@@ -131,6 +131,17 @@ impl<const DIVISION: u32> Buckets<DIVISION> {
         mean.min(self.max as f64)
     }
 
+    /// The sum of all values, each taken as the middle of its bucket, at most that of as many of the largest value. A
+    /// further value makes it no smaller.
+    #[must_use]
+    pub fn sum(&self) -> u128 {
+        let each = self.counts().map(|(index, count)| {
+            let (low, width) = range::<DIVISION>(index);
+            u128::from(low + width / 2) * u128::from(count)
+        });
+        each.sum::<u128>().min(u128::from(self.max) * u128::from(self.count))
+    }
+
     /// Adds the values of `other`.
     pub fn add(&mut self, other: &Self) {
         for (index, block) in other.blocks.iter().enumerate() {
@@ -241,6 +252,9 @@ mod tests {
         assert_eq!((buckets.len(), buckets.is_empty()), (expected.len(), expected.is_empty()));
         assert_eq!(buckets.max(), max);
         assert_eq!(buckets.mean().to_bits(), expected.mean().min(max as f64).to_bits());
+        let each = expected.iter_recorded().map(|value| (value.value_iterated_to(), value.count_at_value()));
+        let sum = each.fold(0, |sum, (value, n)| sum + u128::from(expected.median_equivalent(value)) * u128::from(n));
+        assert_eq!(buckets.sum(), sum.min(u128::from(max) * u128::from(expected.len())));
         for quantile in quantiles.iter().copied().chain([0.5, 0.95, 0.99, 0.999, 1.0]) {
             let [value, expected] = [buckets.value_at_quantile(quantile), expected.value_at_quantile(quantile)];
             assert_eq!(end(value), end(expected), "{quantile}");

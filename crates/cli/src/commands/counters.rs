@@ -70,6 +70,9 @@ pub(crate) struct Counters {
 pub(crate) struct Spread {
     #[serde(flatten)]
     pub(crate) delay: Delay,
+    /// Their sum: the mean times the count is rounded, and may fall while the count rises.
+    #[serde(default)]
+    pub(crate) sum_ns: u64,
     /// Bounds, and for each the number of times above the preceding bound and at most this one.
     pub(crate) up_to: Vec<(f64, u64)>,
 }
@@ -88,7 +91,7 @@ impl Spread {
             }
         }
         let up_to = up_to.into_iter().map(|(us, count)| (f64::from(us) / 1e6, count)).collect();
-        Self { delay: delay(times), up_to }
+        Self { delay: delay(times), sum_ns: u64::try_from(times.sum()).unwrap_or(u64::MAX), up_to }
     }
 
     /// Median, 99th percentile and maximum; `None` without values.

@@ -67,7 +67,11 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     let _cut_off = Interrupt::at_once()?;
-    let calendar = Calendar::new(arguments.utc);
+    let calendar = if arguments.utc { Some(Calendar::utc()) } else { Calendar::local() };
+    let calendar = calendar.unwrap_or_else(|| {
+        printer.talk("the time zone of this machine is not known: all times are UTC");
+        Calendar::utc()
+    });
     let (from_s, to_s) = (calendar.time(&arguments.from, "--from")?, calendar.time(&arguments.to, "--to")?);
     if from_s >= to_s {
         return Err(Failure::new(format_args!(
@@ -200,7 +204,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("line.watch");
         let mut store = Store::open(&file, Limits::default()).unwrap();
-        let hint = |store: &Store| match nothing(store, &Calendar::new(true), "then") {
+        let hint = |store: &Store| match nothing(store, &Calendar::utc(), "then") {
             Failure::Wrong { hint, .. } => hint.unwrap(),
             _ => panic!("a mistake"),
         };

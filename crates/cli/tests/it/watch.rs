@@ -387,6 +387,25 @@ fn watch_without_the_right_to_ping_names_the_setting_and_ends_where_nothing_is_l
 }
 
 #[test]
+fn history_says_where_utc_takes_the_place_of_an_unknown_zone() {
+    let scratch = Scratch::new();
+    let file = scratch.path.join("line.watch");
+    let limits = lastmile_watch::store::Limits::default();
+    let mut store = lastmile_watch::store::Store::open(&file, limits).unwrap();
+    // 2026-01-01 00:00 UTC.
+    let interval = lastmile_watch::sample::Interval { end_ms: 1_767_225_600_000, span_ms: 1000, ..Default::default() };
+    store.append(&interval).unwrap();
+    let said = |zone: &str, more: &[&str]| {
+        let mut history = lastmile(&scratch.path, &["history", "--store", "line.watch", "--from", "2026-01-02"]);
+        let output = history.args(["--to", "2026-01-01"]).args(more).env("TZ", zone).output().unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let unknown = "the time zone of this machine is not known: all times are UTC\n";
+    assert!(said("Europe/Nowhere", &[]).starts_with(unknown));
+    assert!(!said("Europe/Nowhere", &["--utc"]).contains(unknown) && !said("CET-1", &[]).contains(unknown));
+}
+
+#[test]
 fn the_unit_of_a_watcher_is_one_that_systemd_takes() {
     let scratch = Scratch::new();
     let printed = lastmile(&scratch.path, &["watch", "unit", "--program", "/usr/bin/lastmile"]).output().unwrap();

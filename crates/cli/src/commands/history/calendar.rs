@@ -16,8 +16,17 @@ pub(super) struct Calendar {
 }
 
 impl Calendar {
-    pub(super) fn new(utc: bool) -> Self {
-        let zone = if utc { TimeZone::UTC } else { TimeZone::system() };
+    /// Times of UTC.
+    pub(super) fn utc() -> Self {
+        Self::of(TimeZone::UTC)
+    }
+
+    /// Times of this machine's zone; `None` where it is not known.
+    pub(super) fn local() -> Option<Self> {
+        TimeZone::try_system().ok().map(Self::of)
+    }
+
+    fn of(zone: TimeZone) -> Self {
         Self { zone, now_s: Timestamp::now().as_second() }
     }
 
