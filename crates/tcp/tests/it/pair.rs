@@ -312,8 +312,8 @@ impl Pair {
             watcher.highest = before.max(last);
             let cwnd = u64::from(endpoint.cwnd_bytes());
             if !segment.mark.retransmission() {
-                // Limited transmit adds two segments, and the FIN one octet. RFC 8985, section 7.3: a tail loss probe is
-                // a new segment whatever the congestion window, which a mark may have halved.
+                // Limited transmit adds two segments, and the FIN one octet. RFC 8985, section 7.3: a tail loss probe
+                // is a new segment whatever the congestion window, which a mark may have halved.
                 let most = cwnd + 2 * u64::from(endpoint.mss()) + 1;
                 assert!(
                     endpoint.in_flight() <= most || watcher.may_probe,
