@@ -96,7 +96,7 @@ pub(crate) fn finish(
 #[cfg(test)]
 mod tests {
     use std::io;
-    use std::os::fd::AsFd as _;
+    use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
 
     use lastmile_linklayer::LinkLayer;
@@ -112,7 +112,7 @@ mod tests {
     /// Nothing comes, and all is taken.
     struct Silent(UnixStream);
 
-    impl std::os::fd::AsFd for Silent {
+    impl AsFd for Silent {
         fn as_fd(&self) -> BorrowedFd<'_> {
             self.0.as_fd()
         }
