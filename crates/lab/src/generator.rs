@@ -19,7 +19,7 @@ mod udp;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lastmile_live::clock::{Clock, std_span};
+use lastmile_live::clock::{Clock, MonotonicClock, std_span};
 use lastmile_live::emulate::{self, Tuning};
 use lastmile_live::error::Context;
 use lastmile_live::stop::StopHandle;
@@ -27,7 +27,6 @@ use lastmile_units::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use crate::clock::LabClock;
 use crate::error::Error;
 use crate::hosts::Hosts;
 use crate::outcome::{FlowOutcome, FlowSample, Glance, Outcome, Sample};
@@ -110,7 +109,7 @@ impl<'a> Generator<'a> {
     /// publishes the progress of its flows.
     pub(crate) fn run(
         &mut self,
-        clock: LabClock,
+        clock: MonotonicClock,
         tuning: Tuning,
         (poke, progress): (&StopHandle, &Flows),
         over: &AtomicBool,
@@ -200,7 +199,7 @@ impl<'a> Generator<'a> {
     }
 
     /// Sends the packets that are due, and wakes the applications that are due.
-    fn send_due(&mut self, clock: LabClock) -> Result<(), Error> {
+    fn send_due(&mut self, clock: MonotonicClock) -> Result<(), Error> {
         for Running { name, source, .. } in &mut self.flows {
             loop {
                 let due = source.next();
@@ -227,7 +226,7 @@ impl<'a> Generator<'a> {
 
     /// Waits until a socket is ready or it is `next`; returns the owners of ready sockets. A signal ends the wait
     /// early, with none ready.
-    fn wait(&self, next: Instant, clock: LabClock) -> Result<Vec<Who>, Error> {
+    fn wait(&self, next: Instant, clock: MonotonicClock) -> Result<Vec<Who>, Error> {
         let (who, mut polled): (Vec<Who>, Vec<PollFd<'_>>) =
             self.wishes().into_iter().map(|(who, fd, wish)| (who, PollFd::from_borrowed_fd(fd, wish))).unzip();
         let span = std_span(next.since(clock.now()).min(LONGEST_WAIT));
@@ -292,7 +291,7 @@ impl<'a> Generator<'a> {
     }
 
     /// Serves the ready sockets; true when a transfer of given size has ended.
-    fn handle(&mut self, clock: LabClock, ready: &[Who]) -> Result<bool, Error> {
+    fn handle(&mut self, clock: MonotonicClock, ready: &[Who]) -> Result<bool, Error> {
         let mut ended = false;
         for who in ready {
             let now = clock.now();
@@ -323,7 +322,7 @@ impl<'a> Generator<'a> {
         Ok(ended)
     }
 
-    fn flow_ready(&mut self, index: usize, clock: LabClock) -> Result<(), Error> {
+    fn flow_ready(&mut self, index: usize, clock: MonotonicClock) -> Result<(), Error> {
         let Running { name, source, .. } = &mut self.flows[index];
         let received = match source {
             Source::Transfer(transfer) => {

@@ -16,7 +16,6 @@
 //! | [`plan`] | from a scenario to hosts, addresses and flows; warnings about what the kernel does differently |
 //! | [`spec`] | the task of a run as plain data: hosts, flows, applications |
 //! | `run` | one run ([`plan::Plan::run`]): hosts are made, traffic runs, everything is removed |
-//! | `clock` | the time since the traffic of a run may begin |
 //! | `hosts` | network namespaces with TCP settings and addresses |
 //! | `generator` | the sockets of both hosts in one thread: transfers by TCP and QUIC, datagrams, echo, applications |
 //! | `descriptors` | enough descriptors for all sockets |
@@ -51,7 +50,6 @@
 
 pub mod capture;
 pub mod classes;
-mod clock;
 pub mod control_sockets;
 mod descriptors;
 pub mod error;

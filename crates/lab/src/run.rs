@@ -10,10 +10,7 @@ use lastmile_live::bump::Tap;
 use lastmile_live::clock::Clock as _;
 use lastmile_live::emulate::{self, Place, World};
 use lastmile_live::stop::Stop;
-use lastmile_model::Passage;
-use lastmile_units::Instant;
 
-use crate::clock::LabClock;
 use crate::error::Error;
 use crate::generator::Generator;
 use crate::hosts::{self, Hosts};
@@ -49,9 +46,8 @@ pub(crate) fn run(
     let devices = [world.client(), world.server()].map(|side| side.device().to_owned());
     let hosts = Hosts { namespaces: [&client, &server], devices: [&devices[0], &devices[1]] };
     let mut generator = Generator::new(config, flows, hosts)?;
-    let clock = LabClock::start(world.clock());
     if let Some(tap) = tap {
-        world.set_tap(Box::new(FromOrigin { clock, tap }));
+        world.set_tap(tap);
     }
     let steered = world.steering(&config.autorates)?;
     // Pings end with the line.
@@ -60,10 +56,12 @@ pub(crate) fn run(
     let handle = stop.handle()?;
     let mut glances = Vec::new();
     let (line, progress) = (world.handle(), Flows::default());
+    // The traffic may begin now.
+    let clock = world.start_clock();
     let (outcomes, steered) = thread::scope(|scope| {
         let emulator = scope.spawn(|| {
             let result = world.run_watched(stop, |at, hops| {
-                glances.push(Glance { at: clock.of(at), hops });
+                glances.push(Glance { at, hops });
                 !over.load(Ordering::Acquire) && stop.signal().is_none()
             });
             over.store(true, Ordering::Release);
@@ -96,16 +94,4 @@ pub(crate) fn run(
 
 fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
-
-/// A tap that gets times counted from when the traffic may begin.
-struct FromOrigin {
-    clock: LabClock,
-    tap: Box<Tap>,
-}
-
-impl lastmile_model::Observer<[u8]> for FromOrigin {
-    fn packet(&mut self, at: Instant, hop: usize, passage: Passage, bytes: &[u8]) {
-        self.tap.packet(self.clock.of(at), hop, passage, bytes);
-    }
 }

@@ -27,6 +27,12 @@ impl MonotonicClock {
     pub fn start() -> Self {
         Self { start: std::time::Instant::now() }
     }
+
+    /// A clock that shows `time` now.
+    #[cfg(test)]
+    pub(crate) fn at(time: Instant) -> Self {
+        Self { start: std::time::Instant::now().checked_sub(std_span(time.since(Instant::ZERO))).unwrap() }
+    }
 }
 
 impl Clock for MonotonicClock {
@@ -34,6 +40,10 @@ impl Clock for MonotonicClock {
         Instant::ZERO + span(self.start.elapsed())
     }
 }
+
+/// The latest time at which packets are carried, 200 days. Beyond the last [`Instant`], 213 days, the clock would stand
+/// still, and so would queues; what is due later than this time needs the days between.
+pub(crate) const LAST: Instant = Instant::from_ps(200 * 86_400 * 1_000_000_000_000);
 
 /// The time that the machine has been suspended since it started: `CLOCK_BOOTTIME` counts it, `CLOCK_MONOTONIC` does
 /// not.

@@ -254,6 +254,9 @@ pub enum Error {
         /// Its name.
         ifb: String,
     },
+    /// The time that a program's clock can count is nearly over.
+    #[error("the clock of a live program counts 213 days, and 200 have passed")]
+    ClockEnds,
     /// A system call failed.
     #[error("{what}: {source}")]
     System {
@@ -333,6 +336,7 @@ impl Error {
             }
             Self::Tool { command, message } => lacking(command, message),
             Self::OtherFrames { counted, .. } => Some(format!("--header {}", counted.instead())),
+            Self::ClockEnds => Some("start it again; `lastmile shape --supervise` and systemd do".to_owned()),
             Self::IfbTaken { .. } => Some("--ifb NAME, at each call, names another".to_owned()),
             Self::Taken { device, .. } => Some(format!("`tc qdisc del dev {device} root` takes it away")),
             Self::Command { command, .. } if command == "tc" || command == "ip" => {

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use lastmile_units::{Duration, Instant};
 
 use crate::bump::Bump;
-use crate::clock::{Clock, MonotonicClock, std_span};
+use crate::clock::{Clock, LAST, MonotonicClock, std_span};
 use crate::error::{Context, Error};
 use crate::io::Device;
 use crate::pace::Pace;
@@ -49,6 +49,9 @@ pub(crate) fn carry(
         if until.is_some_and(|until| until <= now) {
             return Ok(Woken::Time);
         }
+        if now > LAST {
+            return Err(Error::ClockEnds);
+        }
         let departure = bump.next_wake().map(|due| due.since(now).saturating_sub(pace.spin.before(now, due)));
         let end = until.map(|until| until.since(now));
         let awake = latest.filter(|latest| now.since(*latest) < tuning.awake).map(|_| Duration::ZERO);
@@ -87,5 +90,73 @@ pub(crate) fn finish(
         if is_over || woken != Woken::Time || clock.now() >= end {
             return Ok(());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+
+    use lastmile_linklayer::LinkLayer;
+    use lastmile_model::Hop;
+    use lastmile_packet::{Frame, HashKey};
+    use lastmile_queueing::{line, spec::Spec};
+
+    use super::*;
+    use crate::bump::BumpConfig;
+    use crate::io::{Framing, Port, Refusal};
+    use crate::pace::Tuning;
+
+    /// Nothing comes, and all is taken.
+    struct Silent(UnixStream);
+
+    impl AsFd for Silent {
+        fn as_fd(&self) -> BorrowedFd<'_> {
+            self.0.as_fd()
+        }
+    }
+
+    impl Port for Silent {
+        fn name(&self) -> &str {
+            "silent"
+        }
+
+        fn framing(&self) -> Framing {
+            Framing::Packet
+        }
+
+        fn receive(&mut self, clock: &dyn Clock, _: usize, _: &mut dyn FnMut(Instant, &[u8])) -> io::Result<Instant> {
+            Ok(clock.now())
+        }
+
+        fn send(&mut self, _: &mut Vec<Frame>, _: &mut dyn FnMut(Frame, Result<(), Refusal>)) {}
+    }
+
+    /// At the end of the clock, token buckets and shapers would let nothing go any more, or everything.
+    #[test]
+    fn days_before_its_clock_ends_a_loop_ends_with_an_error() {
+        let link_layer = LinkLayer::from_name("raw").unwrap();
+        let hop = || Hop {
+            name: "wire".to_owned(),
+            line: line::Config::new(None, link_layer, Duration::ZERO),
+            queue: Spec::fifo(30),
+        };
+        let (up, down) = (vec![hop()], vec![hop()]);
+        let config = BumpConfig { up, down, mtu: 1500, seed: 0, hash_key: HashKey::default() };
+        let mut bump = Bump::new(&config).unwrap();
+        let ends = [UnixStream::pair().unwrap(), UnixStream::pair().unwrap()];
+        let [mut a, mut b] = ends.each_ref().map(|(end, _)| Silent(end.try_clone().unwrap()));
+        let mut carried = |clock: MonotonicClock| {
+            let mut pace = Pace::new(Tuning::default()).unwrap();
+            let until = clock.now() + Duration::from_ms(5);
+            carry(&mut bump, &clock, &mut pace, [&mut a, &mut b], [None; 3], Some(until))
+        };
+        let second = Duration::from_s(1);
+        let before = MonotonicClock::at(Instant::ZERO + LAST.since(Instant::ZERO + second));
+        assert_eq!(carried(before).unwrap(), Woken::Time);
+        assert!(matches!(carried(MonotonicClock::at(LAST + second)), Err(Error::ClockEnds)));
+        assert_eq!(Instant::MAX.since(LAST).as_ps() / second.as_ps() / 86_400, 13, "days that remain");
     }
 }

@@ -33,7 +33,7 @@ impl From<Backlog> for Amount {
 }
 
 /// A queue and its line.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub(crate) struct Counters {
     /// Packets whose transmission began.
     pub(crate) transmitted: Amount,
@@ -216,8 +216,39 @@ pub(crate) fn faults(report: &DirectionReport) -> BTreeMap<String, u64> {
         ("dropped_unread", port.dropped_unread),
         ("cut_short", port.cut_short),
         ("unstamped", port.unstamped),
-        ("offload_refused", port.offloads.refused),
+        ("not_cut", port.offloads.refused),
         ("overslept", report.overslept),
     ];
     faults.into_iter().chain(refused).filter(|(_, count)| *count > 0).map(|(name, n)| (name.to_owned(), n)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use lastmile_live::io::{Counters as Port, Offloads};
+
+    use super::*;
+
+    /// docs/reference/results.md has these names.
+    #[test]
+    fn faults_have_the_names_of_results() {
+        let one = Count { packets: 1, bytes: 40 };
+        let offloads = Offloads { finished: 1, cut: 1, segments: 2, refused: 1 };
+        let report = DirectionReport {
+            received: one,
+            oversize: one,
+            unreadable: 1,
+            not_ip: 1,
+            evicted: 1,
+            hops: Vec::new(),
+            sent: one,
+            refused: [one, Count::default(), Count::default(), one],
+            port: Port { dropped_unread: 1, cut_short: 1, unstamped: 1, offloads },
+            overslept: 1,
+            lateness: Buckets::default(),
+        };
+        let names: Vec<_> = faults(&report).into_keys().collect();
+        let (port, own) = (["cut_short", "dropped_unread"], ["evicted", "not_cut", "not_ip", "oversize", "overslept"]);
+        let rest = ["receiver_full", "receiver_other", "unreadable", "unstamped"];
+        assert_eq!(names, [&port[..], &own, &rest].concat());
+    }
 }

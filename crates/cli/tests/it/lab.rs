@@ -298,6 +298,7 @@ fn web_users_swarms_and_replays_run_and_captures_tell_of_them() {
     let (live, simulated) = (&document["live"][0], &document["simulated"]);
     assert_eq!(live["conservation"]["holds"], true);
     assert_eq!(live["live"]["capture_missed_packets"], 0);
+    assert_eq!(["up", "down"].map(|way| live["live"][way]["unstamped"].as_u64()), [Some(0); 2]);
     let flow = |run: &Value, name: &str| -> Value {
         let flows = run["flows"].as_array().unwrap();
         flows.iter().find(|flow| flow["name"] == name).unwrap_or_else(|| panic!("no flow {name}")).clone()

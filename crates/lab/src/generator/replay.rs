@@ -31,9 +31,9 @@ pub(super) struct Replay {
     outcome: FlowOutcome,
 }
 
-/// In the namespace of the calling thread.
+/// In the namespace of the calling thread. The line learns from a packet socket when a packet was given to the device.
 pub(super) fn sender(device: &str) -> io::Result<Sender> {
-    Sender::open(device, BUFFER)
+    Sender::open_queued(device, BUFFER)
 }
 
 impl Replay {

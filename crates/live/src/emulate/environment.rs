@@ -35,7 +35,6 @@ pub struct World {
     clock: MonotonicClock,
     pace: Pace,
     inbox: Inbox,
-    started: Instant,
 }
 
 impl World {
@@ -70,9 +69,8 @@ impl World {
         }
         let client = Side::build(config, &config.client, CLIENT, (config.client_address, config.client_address_v6))?;
         let server = Side::build(config, &config.server, "server", (config.server_address, config.server_address_v6))?;
-        let clock = MonotonicClock::start();
-        let (pace, inbox, started) = (Pace::new(config.tuning)?, Inbox::new(draws)?, clock.now());
-        Ok(Self { bump, serving: None, client, server, clock, pace, inbox, started })
+        let (clock, pace, inbox) = (MonotonicClock::start(), Pace::new(config.tuning)?, Inbox::new(draws)?);
+        Ok(Self { bump, serving: None, client, server, clock, pace, inbox })
     }
 
     /// The end whose packets go up.
@@ -147,14 +145,14 @@ impl World {
     /// # Errors
     /// A device is gone, or the priority was refused.
     pub fn run(&mut self, stop: &Stop, limit: Option<Duration>) -> Result<Outcome, Error> {
-        let start = self.begin()?;
-        let ended = match self.carry(stop, None, limit.map(|limit| start + limit))? {
+        self.begin()?;
+        let ended = match self.carry(stop, None, limit.map(|limit| Instant::ZERO + limit))? {
             Woken::Stop => stop.signal().map_or(Ended::Asked, Ended::Signal),
             Woken::Asked => Ended::Asked,
             Woken::Time | Woken::Child => Ended::Limit,
         };
         self.leave(stop)?;
-        self.outcome(ended, start)
+        self.outcome(ended)
     }
 
     /// Carries packets while `command` runs at the client's end. At a `stop` the command gets the
@@ -174,7 +172,8 @@ impl World {
     }
 
     /// Carries packets until `look` says no, which is asked whenever `stop` becomes readable and
-    /// gets the time and what the hops hold then, those up and then those down.
+    /// gets the time and what the hops hold then, those up and then those down. The time is that of
+    /// [`World::start_clock`], which is to be called before.
     ///
     /// # Errors
     /// As [`World::run`].
@@ -183,7 +182,7 @@ impl World {
         stop: &Stop,
         mut look: impl FnMut(Instant, Vec<HopGlance>) -> bool,
     ) -> Result<Outcome, Error> {
-        let start = self.begin()?;
+        self.pace.tuning.apply()?;
         while let Woken::Stop = self.carry(stop, None, None)? {
             stop.rearm().context(|| "reading signals")?;
             self.turn()?;
@@ -192,7 +191,7 @@ impl World {
                 break;
             }
         }
-        self.outcome(stop.signal().map_or(Ended::Asked, Ended::Signal), start)
+        self.outcome(stop.signal().map_or(Ended::Asked, Ended::Signal))
     }
 
     /// From now on `tap` hears of every packet that passes a hop.
@@ -200,16 +199,17 @@ impl World {
         self.bump.set_tap(tap);
     }
 
-    /// The clock of its times.
-    #[must_use]
-    pub fn clock(&self) -> MonotonicClock {
+    /// The time of the line begins: traces do, and no packet has arrived earlier. The clock of all its times, in
+    /// which it is zero now.
+    pub fn start_clock(&mut self) -> MonotonicClock {
+        self.clock = MonotonicClock::start();
         self.clock
     }
 
     fn carry_for(&mut self, stop: &Stop, child: &mut Child) -> Result<Outcome, Error> {
         // The kernel's handle, not the number, which could pass to another process.
         let handle = wait::process_handle(child.id()).context(|| "watching the command")?;
-        let start = self.begin()?;
+        self.begin()?;
         let mut until = None;
         loop {
             match self.carry(stop, Some(&handle), until)? {
@@ -227,13 +227,13 @@ impl World {
             }
         }
         let status = child.wait().context(|| "waiting for the command")?;
-        self.outcome(Ended::Command(status), start)
+        self.outcome(Ended::Command(status))
     }
 
-    fn begin(&mut self) -> Result<Instant, Error> {
+    fn begin(&mut self) -> Result<(), Error> {
         self.pace.tuning.apply()?;
-        self.started = self.clock.now();
-        Ok(self.started)
+        self.start_clock();
+        Ok(())
     }
 
     fn carry(&mut self, stop: &Stop, child: Option<&OwnedFd>, until: Option<Instant>) -> Result<Woken, Error> {
@@ -270,10 +270,9 @@ impl World {
         self.bump.turn(&self.clock, self.client.port(), self.server.port()).context(|| "reading packets")
     }
 
-    fn outcome(&mut self, ended: Ended, start: Instant) -> Result<Outcome, Error> {
+    fn outcome(&mut self, ended: Ended) -> Result<Outcome, Error> {
         self.inbox.close();
-        let elapsed = self.clock.now() - start;
-        let Snapshot { up, down, .. } = self.snapshot()?;
+        let Snapshot { uptime: elapsed, up, down, .. } = self.snapshot()?;
         Ok(Outcome { ended, elapsed, up, down })
     }
 }
@@ -284,7 +283,7 @@ impl Asked for World {
     }
 
     fn snapshot(&mut self) -> Result<Snapshot, Error> {
-        let uptime = self.clock.now() - self.started;
+        let uptime = self.clock.now() - Instant::ZERO;
         let (mut up, mut down) = self.bump.reports();
         for (report, side) in [(&mut up, &mut self.client), (&mut down, &mut self.server)] {
             report.port = side.port().counters().context(|| format!("reading the counters of {}", side.device()))?;

@@ -2,7 +2,7 @@
 //!
 //! Receiving and sending are two sockets. The one that receives gives each frame with the offload that was left undone
 //! (`PACKET_VNET_HDR`), its VLAN tag if the kernel took that off (`PACKET_AUXDATA`), and the kernel's receive time; the
-//! one that sends takes bare frames and passes by the device's queueing discipline (`PACKET_QDISC_BYPASS`), since its
+//! one that sends takes bare frames. It passes by the device's queueing discipline (`PACKET_QDISC_BYPASS`) where its
 //! caller is the queue.
 
 use std::io;
@@ -172,12 +172,19 @@ impl AsFd for Receiver {
 }
 
 impl Sender {
-    /// Sends through the device of this name in the namespace of the calling thread.
+    /// Sends through the device of this name in the namespace of the calling thread, past its queueing discipline.
+    /// Packet sockets do not hear of these frames either.
     pub fn open(device: &str, buffer: u32) -> io::Result<Self> {
+        let sender = Self::open_queued(device, buffer)?;
+        set_option(sender.0.as_fd(), libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1)?;
+        Ok(sender)
+    }
+
+    /// Sends through the queueing discipline of this device, as a host does.
+    pub fn open_queued(device: &str, buffer: u32) -> io::Result<Self> {
         let index = index_of(device)?;
         let sender = Self(open()?);
         let buffer = libc::c_int::try_from(buffer).unwrap_or(libc::c_int::MAX);
-        set_option(sender.0.as_fd(), libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1)?;
         set_option(sender.0.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &buffer)?;
         // Protocol 0: it receives nothing.
         bind(sender.0.as_fd(), index, 0)?;

@@ -160,8 +160,8 @@ fn int(bytes: u32) -> libc::c_int {
 pub struct Info {
     /// Payload of a segment that is sent.
     pub mss: u32,
-    /// Segments in flight.
-    pub unacked: u32,
+    /// What is sent and not acknowledged cumulatively.
+    pub outstanding: Outstanding,
     /// Smoothed round-trip time in microseconds.
     pub srtt_us: u32,
     /// Slow start threshold in segments.
@@ -188,6 +188,17 @@ pub struct Info {
     pub peer_window: u32,
     /// Retransmission timeouts; `None` before Linux 6.7.
     pub timeouts: Option<u16>,
+}
+
+/// Segments that are sent and not acknowledged cumulatively.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Outstanding {
+    /// All of them.
+    pub unacked: u32,
+    /// Those that count as lost.
+    pub lost: u32,
+    /// Those that are retransmitted.
+    pub retransmitted: u32,
 }
 
 /// The payload that a connection has received.
@@ -228,6 +239,14 @@ pub fn receive_memory(fd: BorrowedFd<'_>) -> io::Result<u32> {
 }
 
 impl Info {
+    /// Payload in flight, in the segments that the congestion control counts: `tcp_packets_in_flight()` of net/tcp.h.
+    #[must_use]
+    pub fn in_flight_bytes(&self) -> u64 {
+        let Outstanding { unacked, lost, retransmitted } = self.outstanding;
+        let [sent, again, sacked, lost] = [unacked, retransmitted, self.sacked, lost].map(u64::from);
+        (sent + again).saturating_sub(sacked + lost) * u64::from(self.mss)
+    }
+
     /// Members by their place in the struct, which only grows; those that an older kernel lacks are zero.
     fn parse(bytes: &[u8]) -> Self {
         let u32_at = |at: usize| bytes.get(at..at + 4).map_or(0, |b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]]));
@@ -237,7 +256,7 @@ impl Info {
         };
         Self {
             mss: u32_at(16),
-            unacked: u32_at(24),
+            outstanding: Outstanding { unacked: u32_at(24), lost: u32_at(32), retransmitted: u32_at(36) },
             srtt_us: u32_at(68),
             ssthresh: u32_at(76),
             cwnd: u32_at(80),
@@ -270,10 +289,20 @@ mod tests {
         let info = Info::parse(&bytes);
         assert_eq!((info.mss, info.cwnd, info.retransmissions, info.peer_window), (4, 20, 25, 57));
         assert_eq!((info.sacked, info.received.mss, info.received.segments), (7, 5, 38));
+        assert_eq!(info.outstanding, Outstanding { unacked: 6, lost: 8, retransmitted: 9 });
         assert_eq!(info.received.bytes.to_ne_bytes()[..4], 32_u32.to_ne_bytes());
         assert_eq!(info.timeouts.map(u32::from), Some(60));
         let short = Info::parse(&bytes[..160]);
         assert_eq!((short.data_out, short.busy.total_us, short.timeouts), (39, 0, None));
+    }
+
+    /// packets_out - (sacked_out + lost_out) + retrans_out = 100 - (40 + 10) + 5.
+    #[test]
+    fn what_is_in_flight_is_the_kernels_estimate() {
+        let outstanding = Outstanding { unacked: 100, lost: 10, retransmitted: 5 };
+        let info = Info { mss: 1000, sacked: 40, outstanding, ..Info::default() };
+        assert_eq!(info.in_flight_bytes(), 55_000);
+        assert_eq!(Info { sacked: 200, ..info }.in_flight_bytes(), 0);
     }
 
     /// Loopback: no namespace and no rights are needed.

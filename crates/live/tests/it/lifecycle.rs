@@ -7,11 +7,12 @@ use std::thread;
 use std::time::Duration as StdDuration;
 
 use lastmile_live::Error;
+use lastmile_live::clock::std_span;
 use lastmile_live::emulate::{Ended, Place, World};
 use lastmile_live::netns::Namespace;
 use lastmile_live::probe::{Ping, ping};
 use lastmile_live::stop::Stop;
-use lastmile_units::Duration;
+use lastmile_units::{Duration, Instant};
 
 use crate::world::{emulating, needs_live, two_megabit};
 
@@ -48,6 +49,24 @@ fn a_signal_ends_a_run_with_its_report_and_nothing_is_left_behind() {
     assert!(outcome.elapsed < Duration::from_s(10), "{}", outcome.elapsed);
     drop(world);
     assert_eq!(traces(), [""; 0]);
+}
+
+/// A trace begins with the run, however long a server takes to start after the line is made.
+#[test]
+#[ignore = "needs root: real packets"]
+fn the_time_of_a_line_begins_with_its_run() {
+    needs_live!();
+    let stop = Stop::new().unwrap();
+    let mut world = World::build(&two_megabit()).unwrap();
+    let (built, handle) = (std::time::Instant::now(), world.handle());
+    thread::sleep(StdDuration::from_millis(500));
+    let (at, elapsed) = thread::scope(|scope| {
+        scope.spawn(|| world.run(&stop, Some(Duration::from_s(20))).unwrap());
+        let (at, elapsed) = (handle.states().unwrap().at, built.elapsed());
+        handle.stop();
+        (at, elapsed)
+    });
+    assert!(std_span(at.since(Instant::ZERO)) + StdDuration::from_millis(490) < elapsed, "{at} after {elapsed:?}");
 }
 
 /// No router solicitation, neighbour discovery or multicast report takes the line's time.

@@ -44,6 +44,9 @@ pub(crate) struct Direction {
     pub(crate) faults: BTreeMap<String, u64>,
     /// Links, in the order in which packets cross them.
     pub(crate) links: Vec<Link>,
+    /// The index of the link that is the slowest at the start.
+    #[serde(default)]
+    pub(crate) slowest: Option<usize>,
 }
 
 /// One link of the scenario.
@@ -137,12 +140,13 @@ impl Teller {
     }
 
     pub(super) fn status(&self, snapshot: &Snapshot) -> Status {
+        let now = Instant::ZERO + snapshot.uptime;
         Status {
             scenario: self.scenario.clone(),
             pid: std::process::id(),
             uptime_s: snapshot.uptime.as_secs_f64(),
-            up: Direction::new(&snapshot.up, &self.up, Instant::ZERO + snapshot.uptime),
-            down: Direction::new(&snapshot.down, &self.down, Instant::ZERO + snapshot.uptime),
+            up: Direction::new(&snapshot.up, &self.up, now),
+            down: Direction::new(&snapshot.down, &self.down, now),
         }
     }
 
@@ -220,6 +224,7 @@ impl Direction {
             lateness_s: Spread::of(&report.lateness),
             faults: faults(report),
             links: report.hops.iter().zip(fixed).map(link).collect(),
+            slowest: slowest(fixed),
         }
     }
 
@@ -229,10 +234,9 @@ impl Direction {
         let mut text = String::new();
         let mut say = |line: std::fmt::Arguments<'_>| writeln!(text, "{line}").expect("a string takes all");
         let Self { received, sent, .. } = self;
-        let slowest = self.links.iter().filter_map(|link| link.rate_bps).min();
         let mut quiet = Vec::new();
         for (index, link) in self.links.iter().enumerate() {
-            if link.rate_bps != slowest && link.line.dropped.is_empty() && link.line.shaper_rate_bps.is_none() {
+            if Some(index) != self.slowest && link.line.dropped.is_empty() && link.line.shaper_rate_bps.is_none() {
                 quiet.push(link.name.as_str());
                 continue;
             }
@@ -296,6 +300,29 @@ mod tests {
         assert_eq!([last(2), last(4), last(6)], [Some(4_000_000), None, Some(10_000_000)]);
         assert_eq!(line.rate_bps(at(2), at(5)), Some(4_666_667), "a second of each");
         assert_eq!(Fixed { trace: None, ..line }.rate_bps(at(2), at(5)), Some(4_000_000));
+    }
+
+    /// A status has no rate of a link in an outage, which is when its backlog matters.
+    #[test]
+    fn the_slowest_link_is_shown_in_an_outage_too() {
+        let gigabit = Some(1_000_000_000);
+        let link = |name: &str, rate_bps, packets| Link {
+            name: name.to_owned(),
+            rate_bps,
+            encapsulation: "raw".to_owned(),
+            line: Counters { queued: Amount { packets, bytes: 1500 * packets }, ..Counters::default() },
+        };
+        let direction = Direction {
+            received: Amount::default(),
+            sent: Amount::default(),
+            lateness_s: Spread::default(),
+            faults: BTreeMap::new(),
+            links: vec![link("lan", gigabit, 0), link("up", None, 40), link("backbone", gigabit, 0)],
+            slowest: Some(1),
+        };
+        let text = direction.text("up", None);
+        assert!(text.contains("up, link up: no rate, raw\n") && text.contains("backlog 60000b 40p"), "{text}");
+        assert!(text.contains("nothing dropped on lan, backbone"), "{text}");
     }
 
     /// One column stays free, so that the line does not wrap.

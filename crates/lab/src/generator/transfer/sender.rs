@@ -216,7 +216,7 @@ impl Sender {
             && let Ok(info) = socket::info(stream.as_fd())
         {
             let mss = u64::from(info.mss);
-            let in_flight_bytes = u64::from(info.unacked) * mss;
+            let in_flight_bytes = info.in_flight_bytes();
             self.tcp.max_in_flight = self.tcp.max_in_flight.max(in_flight_bytes);
             self.tcp.peer_window = self.tcp.peer_window.max(info.peer_window);
             self.tcp.payload = info.mss;

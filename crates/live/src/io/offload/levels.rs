@@ -15,6 +15,7 @@ use lastmile_packet::checksum::Sum;
 pub(super) const TCP: u8 = 6;
 pub(super) const UDP: u8 = 17;
 pub(super) const SCTP: u8 = 132;
+const ROUTING: u8 = 43;
 const GRE: u8 = 47;
 const IPV4_IN_IP: u8 = 4;
 const IPV6_IN_IP: u8 = 41;
@@ -38,7 +39,9 @@ pub(super) struct Level {
 }
 
 impl Level {
-    /// The header at `ip` of a packet that ends at `end`; `None` for a damaged one and for a fragment.
+    /// The header at `ip` of a packet that ends at `end`; `None` for a damaged one, for a fragment, and for TCP or
+    /// UDP behind a routing header with segments left: the final destination that its checksum covers (RFC 8200,
+    /// section 8.1) is not the one of the header.
     fn read(frame: &[u8], ip: usize, end: usize) -> Option<Self> {
         let packet = frame.get(ip..end)?;
         let level = match packet.first()? >> 4 {
@@ -48,14 +51,16 @@ impl Level {
                 (header_len >= 20).then_some(Self { ip, ipv6: false, transport, protocol: packet[9] })?
             }
             6 if packet.len() >= 40 => {
-                let (mut at, mut protocol) = (40, packet[6]);
+                let (mut at, mut protocol, mut is_routed) = (40, packet[6], false);
                 // Hop-by-hop options, routing, destination options (RFC 8200, section 4).
-                while matches!(protocol, 0 | 43 | 60) {
+                while matches!(protocol, 0 | ROUTING | 60) {
                     let len = (usize::from(*packet.get(at + 1)?) + 1) * 8;
+                    is_routed |= protocol == ROUTING && *packet.get(at + 3)? != 0;
                     protocol = packet[at];
                     at += len;
                 }
-                Self { ip, ipv6: true, transport: ip + at, protocol }
+                let has_checksum = matches!(protocol, TCP | UDP);
+                (!(is_routed && has_checksum)).then_some(Self { ip, ipv6: true, transport: ip + at, protocol })?
             }
             _ => return None,
         };

@@ -281,3 +281,25 @@ fn bitwise_crc32c(bytes: &[u8]) -> u32 {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0x82F6_3B78 } else { crc >> 1 })
     })
 }
+
+/// A checksum covers the last of the addresses of a routing header with segments left (RFC 8200, section 8.1), that of
+/// the packet in a tunnel by segment routing (RFC 8754) its own.
+#[test]
+fn tcp_behind_a_routing_header_is_cut_where_its_destination_is_known() {
+    let (frame, offload) = piece(true, true, &[], &[7; 2500], 0x18);
+    let segments = Some(Segments { transport: Some(Transport::Tcp), size: 1000, reduces: false });
+    let cut = |left: u8, next: u8, inner: &[u8], transport: usize| {
+        let routing = [&[next, 2, 4, left, 0, 0, 0, 0][..], &[0x20; 16], inner].concat();
+        let frame = [ethernet([0x86, 0xDD]), outer(true, 43, &routing, 0)].concat();
+        let checksum = Some(Checksum { start: 14 + 40 + 24 + transport, at: 14 + 40 + 24 + transport + 16 });
+        complete(Offload { checksum, segments }, &frame)
+    };
+    let (arrived, done) = cut(0, 6, &frame[40..], 0);
+    assert_eq!((arrived.len(), done.refused), (3, 0));
+    assert!(arrived.iter().all(|frame| checksums_hold(&packet_of(frame)) == Ok(true)));
+    let (on_its_way, done) = cut(1, 6, &frame[40..], 0);
+    assert_eq!((on_its_way.len(), done.refused), (0, 1));
+    let (tunnelled, done) = cut(1, 41, &frame, offload.checksum.unwrap().start);
+    assert_eq!((tunnelled.len(), done.refused), (3, 0));
+    assert!(tunnelled.iter().all(|frame| checksums_hold(&frame[14 + 40 + 24..]) == Ok(true)));
+}
