@@ -48,8 +48,9 @@ const CORE: &[&str] = LAYERS.split_at(13).0;
 /// Their permitted external crates: arithmetic, hashes with a given key, randomness from a seed,
 /// derive macros, the layout of text. None of them opens a file, a socket or a thread, or reads a
 /// clock.
-const CORE_MAY_USE: [&str; 10] = [
+const CORE_MAY_USE: [&str; 11] = [
     "comfy-table",
+    "foldhash",
     "hashbrown",
     "hdrhistogram",
     "libm",
