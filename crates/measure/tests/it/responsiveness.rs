@@ -369,27 +369,24 @@ fn compare_on(line: &Line, server: &PathBuf, client: &Path, say: &mut dyn FnMut(
     assert!(draft.pairs.iter().all(|[ours, theirs]| ours.loaded > theirs.loaded), "{:?}", draft.pairs);
 }
 
-/// `LASTMILE_NETWORKQUALITY` is the Go client.
-#[test]
-#[ignore = "live: needs root, networkqualityd and networkQuality"]
-fn round_trips_per_minute_beside_the_go_client() {
+/// The line with each pair of programs. `LASTMILE_NETWORKQUALITY` is the Go client.
+fn compare_with_all(line: &Line, say: &mut dyn FnMut(String)) {
     for server in programs("networkqualityd", "LASTMILE_NETWORKQUALITYD") {
         for client in programs("networkQuality", "LASTMILE_NETWORKQUALITY") {
-            // Queues in which SYNs are rarely lost: their retransmission after 1 s outweighs all other times.
-            let line = Line { down: (20, 600_000), up: (5, 600_000) };
-            compare_on(&line, &server, &client, &mut |words| eprintln!("{words}"));
+            compare_on(line, &server, &client, say);
         }
     }
 }
 
-/// A second line, for ten rounds more.
+/// Queues in which SYNs are rarely lost: their retransmission after 1 s outweighs all other times.
+#[test]
+#[ignore = "live: needs root, networkqualityd and networkQuality"]
+fn round_trips_per_minute_beside_the_go_client() {
+    compare_with_all(&Line { down: (20, 600_000), up: (5, 600_000) }, &mut |words| eprintln!("{words}"));
+}
+
 #[test]
 #[ignore = "live: needs root, networkqualityd and networkQuality"]
 fn round_trips_per_minute_on_a_faster_line() {
-    for server in programs("networkqualityd", "LASTMILE_NETWORKQUALITYD") {
-        for client in programs("networkQuality", "LASTMILE_NETWORKQUALITY") {
-            let line = Line { down: (50, 1_000_000), up: (10, 600_000) };
-            compare_on(&line, &server, &client, &mut |words| eprintln!("{words}"));
-        }
-    }
+    compare_with_all(&Line { down: (50, 1_000_000), up: (10, 600_000) }, &mut |words| eprintln!("{words}"));
 }

@@ -79,6 +79,19 @@ fn a_detection_refuses_the_options_of_a_measurement_by_name() {
     }
 }
 
+/// Uploads to other servers hold what their protocols ask for.
+#[test]
+fn buffers_are_filled_by_uploads_to_a_responsiveness_server_alone() {
+    let scratch = Scratch::new();
+    for protocol in ["lastmile", "iperf3", "irtt"] {
+        let words = ["measure", "192.0.2.1", "--protocol", protocol, "--fill-buffers"];
+        let output = lastmile(&scratch.path, &words).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("--fill-buffers") && said.contains("hint: --protocol responsiveness"), "{said}");
+    }
+}
+
 /// An option that is refused without a word of it in the help is a surprise.
 #[test]
 fn the_help_of_a_detection_names_its_options() {
