@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `htb` | HTB: rate, ceil, priority |
 //! | `hfsc` | HFSC below one class of the whole line, or else HTB by the rates of the curves |
-//! | `cbq` | HTB: a class that may borrow has its parent's ceiling, others their own rate. No CBQ from Linux 6.3 on |
+//! | `cbq` | HTB below one class of the whole rate: it is the ceiling of classes that may borrow. No CBQ from Linux 6.3 on |
 //! | `custom` | HTB: the guaranteed share of a queue is its rate, and quanta divide the rest in proportion |
 //! | `priority` | `prio` below one class, or else HTB with a minimal rate and a priority each |
 //! | one queue | HTB with one class, so that packets queue here and not in the modem |
@@ -125,7 +125,7 @@ impl<'a> Tree<'a> {
         self.classes.iter().find(|class| class.minor == minor)
     }
 
-    /// The highest rate of unmatched packets.
+    /// The highest rate of unmatched packets. HTB limits a class without a parent by its rate, since nothing lends to it.
     pub(crate) fn otherwise_rate(&self) -> Option<BitRate> {
         let mut class = self.class(self.otherwise?)?;
         let mut rate = class.ceil;
@@ -133,7 +133,7 @@ impl<'a> Tree<'a> {
             rate = rate.min(above.ceil);
             class = above;
         }
-        Some(rate)
+        Some(rate.min(class.rate))
     }
 }
 
@@ -284,12 +284,13 @@ impl<'a> Plan<'a, '_> {
         self.remarks.push(
             "CBQ: HTB lends unused rate by priority, and then by quanta; Linux has no CBQ from 6.3 on".to_owned(),
         );
-        let minors = minors(config.tree.classes.iter().map(|class| class.parent.is_none()));
+        self.line(config.rate, None, None);
+        let classes = &config.tree.classes;
         let minor = |name: &str| {
-            let place = config.tree.classes.iter().position(|class| class.name == name);
-            place.and_then(|place| minors.get(place).copied())
+            let place = classes.iter().position(|class| class.name == name)?;
+            Some(FIRST + u32::try_from(place).unwrap_or(0))
         };
-        for (class, number) in config.tree.classes.iter().zip(&minors) {
+        for (class, number) in classes.iter().zip(FIRST..) {
             let share = &class.share;
             if share.isolated {
                 self.remarks.push(format!("class {}: isolated; HTB lends its unused rate", class.name));
@@ -300,8 +301,8 @@ impl<'a> Plan<'a, '_> {
             };
             let burst = self.bytes(share.burst.map(WireBytes::as_u64));
             self.classes.push(Class {
-                minor: *number,
-                parent: class.parent.as_deref().and_then(minor),
+                minor: number,
+                parent: class.parent.as_deref().map_or(Some(LINE), minor),
                 name: class.name.clone(),
                 rate,
                 ceil: if share.borrow { config.rate } else { rate },
@@ -315,7 +316,7 @@ impl<'a> Plan<'a, '_> {
         }
         self.scale_quanta();
         self.takes = config.tree.rules.iter().filter_map(|rule| Some((&rule.matches, minor(&rule.class)?))).collect();
-        let last = config.tree.classes.iter().rev().find(|class| class.queue.is_some());
+        let last = classes.iter().rev().find(|class| class.queue.is_some());
         let default = config.tree.default.as_deref().or_else(|| last.map(|class| class.name.as_str()));
         default.and_then(minor).unwrap_or(LINE)
     }

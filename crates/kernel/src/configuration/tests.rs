@@ -112,10 +112,12 @@ fn a_class_of_cbq_borrows_by_its_ceiling() {
         of(&Spec::Cbq(cbq::Config { tree, rate: kbit(512), largest: ByteCount::new(1500) }), &[]);
     let burst = "burst 9000 cburst 9000 prio 1 quantum";
     // 153 600 / 80 = 1920 bytes, and 4480.
-    let bounded =
-        format!("tc class add dev $DEV parent 1a57: classid 1a57:1 htb rate 153600bit ceil 153600bit {burst} 1920");
-    let free =
-        format!("tc class add dev $DEV parent 1a57: classid 1a57:10 htb rate 358400bit ceil 512000bit {burst} 4480");
+    let below = "tc class add dev $DEV parent 1a57:1 classid";
+    let bounded = format!("{below} 1a57:10 htb rate 153600bit ceil 153600bit {burst} 1920");
+    let free = format!("{below} 1a57:11 htb rate 358400bit ceil 512000bit {burst} 4480");
+    // Only a parent lends: a class of HTB without one has its rate alone.
+    let line = "tc class add dev $DEV parent 1a57: classid 1a57:1 htb rate 512000bit ceil 512000bit burst";
+    assert!(all.iter().any(|command| command.starts_with(line)), "{all:#?}");
     assert!(all.contains(&bounded) && all.contains(&free), "{all:#?}");
     assert_eq!(configuration.flood.map(|flood| flood.rate), Some(kbit(512)));
 }
@@ -176,7 +178,7 @@ fn a_rule_that_cannot_be_told_is_left_out_and_said_to_be() {
     let share = |name: &str| tree::Class {
         name: name.into(),
         parent: None,
-        share: htb::Share::of(kbit(256)),
+        share: htb::Share { ceil: Some(kbit(512)), ..htb::Share::of(kbit(256)) },
         queue: Some(Spec::fifo(10)),
     };
     let take = tree::Rule { matches: Match::Class(0), class: "a".into() };
@@ -184,6 +186,8 @@ fn a_rule_that_cannot_be_told_is_left_out_and_said_to_be() {
     let (configuration, _) = of(&ruled(rules, 1, Spec::Htb(htb::Config::new(tree))), &["a", "b"]);
     assert_eq!(configuration.left_out.len(), 1, "{:?}", configuration.left_out);
     assert!(configuration.left_out[0].contains("the rate of a connection"), "{:?}", configuration.left_out);
+    // HTB lends a class without a parent nothing, whatever its ceiling.
+    assert_eq!(configuration.flood.map(|flood| flood.rate), Some(kbit(256)));
     let (about, texts) = tables(&configuration.steps);
     assert_eq!(about, ["less than 1000 bytes of its connection -> a", "all others -> b"]);
     assert_eq!(texts.iter().map(|text| text.contains("ct original bytes < 1000")).collect::<Vec<_>>(), [true, false]);
