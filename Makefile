@@ -25,6 +25,8 @@ PROFILE ?= ci
 PACKETS ?= 1
 # Seconds of hostile frames on each path, and of a shaper's hard life.
 HARDSHIP_SECONDS ?= 3600
+# Tests of one binary at a time: many wait for time limits and for other programs.
+TEST_THREADS := $(shell echo $$((3 * $$(getconf _NPROCESSORS_ONLN))))
 # Seconds that each fuzz target runs.
 FUZZ_SECONDS ?= 60
 
@@ -43,8 +45,8 @@ test: ## Run every check: format, lints, tests, API documentation, and live test
 	@scripts/setup.sh test
 	$(CARGO) fmt --all --check
 	$(CARGO) test --workspace --locked --no-run
-	@scripts/beside.sh 'scripts/beside.sh scripts/python-tests.sh scripts/web-tests.sh' $(CARGO) test --workspace --locked
-	@scripts/beside.sh --idle '$(MAKE) lint rustdoc' scripts/live-tests.sh
+	@scripts/beside.sh scripts/web-tests.sh env RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked
+	@scripts/beside.sh --idle '$(MAKE) lint rustdoc; scripts/python-tests.sh' scripts/live-tests.sh
 
 .PHONY: same-bytes
 same-bytes: ## Check that equal seeds give equal bytes: every scenario with a debug build and with an optimised one

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The runner that cargo starts for a binary of live tests, $1. Each test is a separate process, because namespaces are
 # named after the process that created them, and several run at once: as many as there are processors where they measure
-# a line, otherwise twice as many. Tests that need a processor for themselves run last, one after the other.
+# a line, otherwise three times as many. Tests that need a processor for themselves run last, one after the other.
 # Further arguments are parts of the names of the tests to run, or --nocapture, which shows all their output. A test
 # that fails among others runs once more without them, because other processes can delay what it measures. A test that
 # passes only then is reported as `late` at the end.
@@ -56,7 +56,7 @@ some() {
   awk -v alone="$alone" -v few="$few" "NF && $2" <<<"$tests" | run ok "$1"
   again+=$'\n'$(<"$FAILED")
 }
-some $((2 * $(nproc))) '$0 !~ alone && $0 !~ few'
+some $((3 * $(nproc))) '$0 !~ alone && $0 !~ few'
 some "$(nproc)" '$0 ~ few'
 some 1 '$0 ~ alone'
 awk NF <<<"$again" | run late 1
