@@ -3,6 +3,8 @@
 //! Inputs and results are buffers of 64-bit floats, of equal lengths: `lastmile/_arrays.py` makes them of numbers,
 //! sequences and arrays. A value without a meaning, such as a packet of no bytes, gives `nan`.
 
+use std::num::NonZeroU16;
+
 use lastmile_linklayer::{LinkLayer, PRESETS, Preset};
 use lastmile_scenario::layer_meant;
 use lastmile_theory::asymmetry::{self as form, Download};
@@ -115,6 +117,12 @@ pub(crate) fn presets() -> Vec<(&'static str, i32, String, Vec<&'static str>, &'
         (preset.name, preset.link.overhead(), preset.link.framing().to_string(), aliases, preset.note)
     };
     PRESETS.iter().map(row).collect()
+}
+
+/// The largest IP packet in bytes; `None` if only the limit of IP itself applies.
+#[pyfunction]
+pub(crate) fn mtu(py: Python<'_>, name: Link) -> PyResult<Option<u16>> {
+    Ok(link(py, &name)?.mtu().map(NonZeroU16::get))
 }
 
 /// Bytes on the wire of IP packets.

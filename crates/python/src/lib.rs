@@ -71,8 +71,8 @@ mod _lastmile {
     use crate::captures::{Analysis, Packets, analyse};
     #[pymodule_export]
     use crate::closed_forms::{
-        ack_rate, amp, asymmetry, cells, efficiency, grant_bound, jain, largest_ip, mean_ci95, mos, on_wire, presets,
-        r_factor, rate, wait_behind,
+        ack_rate, amp, asymmetry, cells, efficiency, grant_bound, jain, largest_ip, mean_ci95, mos, mtu, on_wire,
+        presets, r_factor, rate, wait_behind,
     };
     #[cfg(feature = "command")]
     #[pymodule_export]

@@ -267,20 +267,20 @@ impl Run<'_> {
         bounds::without_a_line(self.network, self.shapes[flow.traffic].as_ref()?, span)
     }
 
-    /// The mean of the flow's fair shares over its life, in which it may deliver after its last offer, and the cause
-    /// that applied longest.
+    /// The mean of the flow's fair shares over the parts of its life in which it has one, and the cause that applied
+    /// longest. After its last offer it may deliver, and has none.
     fn fair_share_over_life(&self, flow: &FlowOutcome) -> Option<Bound> {
         let until = self.active_until(flow);
         let mut times: BTreeMap<&str, (f64, &Bound)> = BTreeMap::new();
-        let mut bits = 0.0;
+        let (mut bits, mut seconds) = (0.0, 0.0);
         for (part, shares) in self.parts.iter().zip(&self.fair) {
             let Some(bound) = &shares[flow.traffic] else { continue };
             let span = part.to.min(until).since(part.from.max(flow.start)).as_secs_f64();
             bits += bound.bps * span;
+            seconds += span;
             times.entry(&bound.by).or_insert((0.0, bound)).0 += span;
         }
         let (_, longest) = times.into_values().reduce(|a, b| if b.0 > a.0 { b } else { a })?;
-        let seconds = until.since(flow.start).as_secs_f64();
         let bps = bits / seconds;
         (bps.is_finite() && seconds > 0.0).then(|| Bound { bps, ..longest.clone() })
     }

@@ -107,9 +107,47 @@ fn a_generated_trace_has_the_keys_of_a_scenario() {
     let wrong = scratch.run(&format!("{made} --set levels=0"));
     assert_eq!((wrong.code, wrong.stderr.contains("--set levels=0")), (2, true), "{}", wrong.stderr);
     let up = scratch.run("lastmile trace cell.toml --link up --to csv");
-    assert_eq!((up.code, up.stderr.as_str()), (2, "error: cell.toml: link up has no trace\nhint: --link NAME\n"));
+    assert_eq!((up.code, up.stderr.as_str()), (2, "error: cell.toml: link up has no trace\nhint: --link down\n"));
     let none = scratch.run("lastmile trace cell.toml --link side");
     assert!(none.stderr.starts_with("error: cell.toml: no link \"side\"; its links: "), "{}", none.stderr);
+}
+
+/// A direction without any trace, or with one whose steps lose nothing where the direction does.
+#[test]
+fn a_trace_taken_out_of_a_scenario_has_its_losses() {
+    let scratch = scratch();
+    let line = SCENARIO.replace("loss = \"1 %\", trace = { file = \"line.csv\" }", "TRACE");
+    let write = |trace: &str| std::fs::write(scratch.path.join("own.toml"), line.replace("TRACE", trace)).unwrap();
+    write("loss = \"20 %\", trace = { steps = [{ at = \"0 s\", rate = \"8 Mbit/s\", loss = \"0 %\" }] }");
+    let csv = printed(&scratch, "lastmile trace own.toml --to csv");
+    assert_eq!(csv, "at,rate,delay,loss\n0 s,8 Mbit/s,20 ms,0 %\n");
+    write("trace = { steps = [{ at = \"0 s\", rate = \"8 Mbit/s\" }] }");
+    assert_eq!(printed(&scratch, "lastmile trace own.toml --to csv"), "at,rate,delay\n0 s,8 Mbit/s,20 ms\n");
+    write("rate = \"8 Mbit/s\"");
+    let none = scratch.run("lastmile trace own.toml --to csv").stderr;
+    assert!(none.ends_with("hint: `trace` of a direction: no link of this scenario has one\n"), "{none}");
+}
+
+/// The direction's own delay or loss holds in such a step, and neither format can leave out one step.
+#[test]
+fn a_step_without_a_value_that_others_have_is_not_written() {
+    let scratch = scratch();
+    let table = "at,rate,delay,loss\n0 s,5 Mbit/s,10 ms,2 %\n5 s,6 Mbit/s,,2 %\n6 s,6 Mbit/s,1 ms,\n";
+    std::fs::write(scratch.path.join("line.csv"), table).unwrap();
+    let refused = |options: &str| {
+        let output = scratch.run(&format!("lastmile trace line.csv {options}"));
+        assert_eq!(output.code, 2, "{options}");
+        output.stderr
+    };
+    for to in ["csv", "rattan"] {
+        let told = refused(&format!("--to {to}"));
+        assert!(told.starts_with("error: line.csv: line 3: no delay, where the table has a column delay\n"), "{told}");
+        assert!(refused(&format!("--to {to} --delay '3 ms'")).contains("line 4: no loss, where"));
+    }
+    assert_eq!(scratch.run("lastmile trace line.csv").code, 0);
+    std::fs::write(scratch.path.join("line.csv"), table.replace("1 ms,\n", "1 ms,0 %\n")).unwrap();
+    let written = printed(&scratch, "lastmile trace line.csv --to csv --delay '3 ms'");
+    assert!(written.ends_with("5 s,6 Mbit/s,3 ms,2 %\n6 s,6 Mbit/s,1 ms,0 %\n"), "{written}");
 }
 
 /// Options of other sources change nothing.

@@ -44,6 +44,25 @@ fn every_value_of_a_line_has_a_comment_with_its_source() {
     assert!(seen > 100, "{seen}");
 }
 
+/// With `count` a number is the first of as many hosts: the others belong to nobody else.
+#[test]
+fn hosts_that_a_count_adds_are_of_one_traffic() {
+    for home in homes() {
+        let path = format!("{}/../../library/homes/{}.toml", env!("CARGO_MANIFEST_DIR"), home.name);
+        let text = std::fs::read_to_string(path).unwrap();
+        let number = |table: &str, key: &str| -> Option<u64> {
+            table.lines().find_map(|row| row.strip_prefix(key)?.strip_prefix(" = ")?.parse().ok())
+        };
+        let tables: Vec<&str> = text.split("[[traffic]]").skip(1).collect();
+        for (table, key) in tables.iter().flat_map(|table| [(table, "client"), (table, "server")]) {
+            let (Some(first), Some(count)) = (number(table, key), number(table, "count")) else { continue };
+            for other in tables.iter().filter_map(|other| number(other, key)) {
+                assert!(other <= first || other >= first + count, "{}: {key} {other} of{table}", home.name);
+            }
+        }
+    }
+}
+
 /// The comments of the sources go with the values.
 #[test]
 fn a_scenario_has_the_comments_of_its_line_and_home() {

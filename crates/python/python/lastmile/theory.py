@@ -110,11 +110,17 @@ def _bps(name: str, rate: Rates) -> Any:
     return rate
 
 
+def _full(link: str, data: Numbers | None) -> Numbers:
+    """The size of a full data packet: that of Ethernet, or the MTU of the link where that is less."""
+    return min(1500, _lastmile.mtu(link) or 1500) if data is None else data
+
+
 def asymmetry(
-    down: Rates, up: Rates, *, link: str, data: Numbers = 1500, ack: Numbers = 52, segments_per_ack: Numbers = 2
+    down: Rates, up: Rates, *, link: str, data: Numbers | None = None, ack: Numbers = 52, segments_per_ack: Numbers = 2
 ) -> Asymmetry:
     """Whether the upstream carries the ACKs of a full download, and if not, how much the download can use.
 
+    ``data`` is a full packet in IP bytes: 1500, or the MTU of ``link`` where that is less.
     ``segments_per_ack`` is at least 1, and rounded to thousandths.
 
     >>> from lastmile import theory
@@ -131,11 +137,11 @@ def asymmetry(
     """
     rates = {"down": _bps("down", down), "up": _bps("up", up)}
     form = partial(_lastmile.asymmetry, link)
-    return Asymmetry(*apply(form, 4, **rates, data=data, ack=ack, segments_per_ack=segments_per_ack))
+    return Asymmetry(*apply(form, 4, **rates, data=_full(link, data), ack=ack, segments_per_ack=segments_per_ack))
 
 
 def ack_rate(
-    down: Rates, *, link: str, data: Numbers = 1500, ack: Numbers = 52, segments_per_ack: Numbers = 1.5
+    down: Rates, *, link: str, data: Numbers | None = None, ack: Numbers = 52, segments_per_ack: Numbers = 1.5
 ) -> AckRate:
     """The ACKs of a download that fills a line of ``down`` bit/s: ``lastmile model ack-rate --line``.
 
@@ -146,11 +152,12 @@ def ack_rate(
     500
     """
     form = partial(_lastmile.ack_rate, link)
-    return AckRate(*apply(form, 2, down=_bps("down", down), data=data, ack=ack, segments_per_ack=segments_per_ack))
+    sizes = {"data": _full(link, data), "ack": ack}
+    return AckRate(*apply(form, 2, down=_bps("down", down), **sizes, segments_per_ack=segments_per_ack))
 
 
 def amp(
-    down: Rates, up: Rates, *, link: str, data: Numbers = 1500, ack: Numbers = 52, packets_per_ack: Numbers = 2
+    down: Rates, up: Rates, *, link: str, data: Numbers | None = None, ack: Numbers = 52, packets_per_ack: Numbers = 2
 ) -> Amp:
     """The AMP bound (Kalyanaraman, Shekhar, Kidambi 1999) for downloads alone: ``lastmile model amp``.
 
@@ -161,7 +168,8 @@ def amp(
     array('d', [2400000.0, 8000000.0])
     """
     rates = {"down": _bps("down", down), "up": _bps("up", up)}
-    return Amp(*apply(partial(_lastmile.amp, link), 4, **rates, data=data, ack=ack, packets_per_ack=packets_per_ack))
+    sizes = {"data": _full(link, data), "ack": ack}
+    return Amp(*apply(partial(_lastmile.amp, link), 4, **rates, **sizes, packets_per_ack=packets_per_ack))
 
 
 def grant_bound(
@@ -186,16 +194,15 @@ def grant_bound(
     )
 
 
-def wait_behind(rate: Rates, *, link: str, packets: Numbers = 1, size: Numbers = 1500) -> Any:
+def wait_behind(rate: Rates, *, link: str, packets: Numbers = 1, size: Numbers | None = None) -> Any:
     """Seconds that ``packets`` packets of ``size`` IP bytes take on the wire.
 
     >>> from lastmile import theory
     >>> theory.wait_behind("1 Mbit/s", link="none")
     0.012
     """
-    return apply(
-        lambda a, out: _lastmile.wait_behind(link, a, *out), rate=_bps("rate", rate), packets=packets, size=size
-    )
+    sizes = {"packets": packets, "size": _full(link, size)}
+    return apply(lambda a, out: _lastmile.wait_behind(link, a, *out), rate=_bps("rate", rate), **sizes)
 
 
 def r_factor(delay_s: Numbers, loss: Numbers = 0, *, codec: str = "g711", burst_ratio: Numbers = 1) -> Any:

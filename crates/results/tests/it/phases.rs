@@ -59,3 +59,17 @@ fn retransmissions_after_the_stop_are_in_their_phase() {
     assert_eq!(all, summary.flows[0].transport.retransmissions);
     assert!(after.retransmissions > Some(2), "{after:?}");
 }
+
+/// A window of data waits at the end of the offer and is delivered for seconds after it: that time has no share, and
+/// takes nothing from that of the phase.
+#[test]
+fn a_flow_that_stops_has_the_share_of_its_phase() {
+    let mut network = line(2_000, 512, "ethernet", Spec::fifo(100));
+    network.duration = Duration::from_s(20);
+    let upload = traffic("upload", 0, 1, bulk(&tcp(), None, OpenedBy::Sender));
+    network.traffic.push(Traffic { stop: Some(Instant::ZERO + Duration::from_s(6)), ..upload });
+    let summary = summary(&network);
+    let of_phase = summary.phases[0].flows[0].fair_share_bps.expect("it offers data");
+    let of_life = summary.flows[0].limits.fair_share_bps.expect("it offered data");
+    assert!((of_life / of_phase - 1.0).abs() < 1e-9, "{of_life} {of_phase}");
+}

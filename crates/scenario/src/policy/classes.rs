@@ -128,6 +128,9 @@ pub(super) fn scheduled(
     let rules = rules_of(root, &read, ack.is_some());
     let ((), default, rules) = (rates?, default?, rules?);
     warn_of_the_unreached(&read, &rules, &default);
+    if around.form == Form::Priority {
+        warn_of_equal_priorities(&read);
+    }
     let classes: Vec<Class> = read.iter().map(|(class, _)| class.clone()).collect();
     let queue = tree(&read, &classes, &rules, &default, around, root)?;
     Some(Sharing { ack, classes, rules, kind: around.form.name().to_owned(), queue })
@@ -348,6 +351,19 @@ fn warn_of_the_unreached(read: &[(Class, Table<'_>)], rules: &[Rule], default: &
         if class.name != default && !rules.iter().any(|rule| rule.class == class.name) {
             let message = format!("no rule leads to class {:?}: it will never have a packet", class.name);
             table.warning("name", message, None);
+        }
+    }
+}
+
+fn warn_of_equal_priorities(read: &[(Class, Table<'_>)]) {
+    for (number, (class, table)) in read.iter().enumerate() {
+        if let Some((first, _)) = read[..number].iter().find(|(first, _)| first.priority == class.priority) {
+            let message = format!(
+                "{:?} has the priority of {:?}, which goes first whenever it has a packet",
+                class.name, first.name
+            );
+            let hint = "different priorities, or a kind of scheduler that divides the rate, such as \"htb\"";
+            table.warning("priority", message, Some(hint.into()));
         }
     }
 }

@@ -199,7 +199,14 @@ pub(super) static CLASS: Section = Section {
         )
         .at_least("20 B")
         .at_most("65535 B"),
-        Key::with_default("priority", Kind::Count, "4", "Order of service: 0, the most urgent, to 7.").at_most("7"),
+        Key::with_default(
+            "priority",
+            Kind::Count,
+            "4",
+            "Order of service: 0, the most urgent, to 7. With the kind `priority` a class sends only while those before it \
+             have no packet; of equal priorities the class that the file has first goes first.",
+        )
+        .at_most("7"),
         BURST,
         Key::optional("cburst", BURST_VALUE, "the largest packet", "Burst of its ceiling after a pause."),
         Key::optional(

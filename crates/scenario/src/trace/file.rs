@@ -84,6 +84,9 @@ pub struct Content {
     pub trace: Trace,
     /// What it has beside rates.
     pub has: Has,
+    /// The first step without a delay, and the first without a loss, that other steps may state: its line, and what it
+    /// lacks. The step took it from the base.
+    pub lacks: Vec<(usize, &'static str)>,
 }
 
 /// The beginning of the line of a table that says when it starts again.
@@ -111,10 +114,11 @@ fn read_any(text: &str, base: Base, repeat: Option<Duration>, unit: Option<TimeU
         None => Err("an empty trace".to_owned()),
         Some((_, row)) if row.starts_with(['{', '[']) => {
             let (steps, period, has) = rattan::read(text, base)?;
-            Ok(Content { format: Format::Rattan, trace: in_steps(steps, repeat.or(period))?, has })
+            Ok(Content { format: Format::Rattan, trace: in_steps(steps, repeat.or(period))?, has, lacks: Vec::new() })
         }
         Some((_, row)) if row.chars().all(|digit| digit.is_ascii_digit()) => {
-            Ok(Content { format: Format::Mahimahi, trace: mahimahi(rows, repeat, unit)?, has: Has::default() })
+            let trace = mahimahi(rows, repeat, unit)?;
+            Ok(Content { format: Format::Mahimahi, trace, has: Has::default(), lacks: Vec::new() })
         }
         Some((number, header)) => {
             let columns = header.split(',').map(|name| Column::of(*number, name.trim()));
@@ -123,19 +127,35 @@ fn read_any(text: &str, base: Base, repeat: Option<Duration>, unit: Option<TimeU
                 return Err("no column rate, and no rate beside the file".to_owned());
             }
             rows.next();
-            let (mut steps, mut before) = (Vec::new(), None);
-            for (number, row) in rows {
-                let step = step(row, &columns, base).map_err(|error| format!("line {number}: {error}"))?;
-                if let Some(before) = before.replace(step.at).filter(|before| step.at <= *before) {
-                    return Err(format!("line {number}: at {}, not later than the {before} before", step.at));
-                }
-                steps.push(step);
-            }
-            let has = Has { delay: columns.contains(&Column::Delay), loss: columns.contains(&Column::Loss) };
             let repeat = if repeat.is_some() { repeat } else { period(text)? };
-            Ok(Content { format: Format::Csv, trace: in_steps(steps, repeat)?, has })
+            table(rows, &columns, base, repeat)
         }
     }
+}
+
+/// A table of steps below its header.
+fn table<'a>(
+    rows: impl Iterator<Item = (usize, &'a str)>,
+    columns: &[Column],
+    base: Base,
+    repeat: Option<Duration>,
+) -> Result<Content, String> {
+    let (mut steps, mut before, mut empty) = (Vec::new(), None, [None; 2]);
+    for (number, row) in rows {
+        let cells: Vec<&str> = row.split(',').map(str::trim).collect();
+        let step = step(&cells, columns, base).map_err(|error| format!("line {number}: {error}"))?;
+        if let Some(before) = before.replace(step.at).filter(|before| step.at <= *before) {
+            return Err(format!("line {number}: at {}, not later than the {before} before", step.at));
+        }
+        steps.push(step);
+        for (empty, of) in empty.iter_mut().zip([Column::Delay, Column::Loss]) {
+            let is_empty = columns.iter().zip(&cells).any(|(column, cell)| *column == of && cell.is_empty());
+            *empty = empty.or(is_empty.then_some(number));
+        }
+    }
+    let lacks = empty.iter().zip(["delay", "loss"]).filter_map(|(line, what)| Some(((*line)?, what))).collect();
+    let has = Has { delay: columns.contains(&Column::Delay), loss: columns.contains(&Column::Loss) };
+    Ok(Content { format: Format::Csv, trace: in_steps(steps, repeat)?, has, lacks })
 }
 
 /// The time after which a table of steps starts again, by its comment.
@@ -231,8 +251,7 @@ impl Column {
     }
 }
 
-fn step(row: &str, columns: &[Column], base: Base) -> Result<Step, String> {
-    let cells: Vec<&str> = row.split(',').map(str::trim).collect();
+fn step(cells: &[&str], columns: &[Column], base: Base) -> Result<Step, String> {
     if cells.len() != columns.len() {
         return Err(format!("{} values for {} columns", cells.len(), columns.len()));
     }
@@ -244,7 +263,7 @@ fn step(row: &str, columns: &[Column], base: Base) -> Result<Step, String> {
             }
             Column::Rate | Column::Delay | Column::Loss if cell.is_empty() => {}
             Column::At => at = Some(cell.parse::<Duration>().map_err(|error| error.to_string())?),
-            Column::Rate if cell == "0" => rate = None,
+            Column::Rate if *cell == "0" => rate = None,
             Column::Rate => rate = Some(cell.parse::<BitRate>().map_err(|error| error.to_string())?),
             Column::Delay => delay = cell.parse::<Duration>().map_err(|error| error.to_string())?,
             Column::Loss => loss = cell.parse::<Ratio>().map_err(|error| error.to_string())?,

@@ -52,7 +52,6 @@ struct Document {
     /// True for the rate of the line, false for that of IP bytes.
     down_is_line_rate: bool,
     up_bps: Option<u64>,
-    data_bytes: u64,
     ack_bytes: u64,
     delayed_ack_factor: f64,
     links: Vec<Row>,
@@ -61,6 +60,7 @@ struct Document {
 #[derive(Serialize)]
 struct Row {
     link: String,
+    data_bytes: u64,
     ack_wire_bytes: u64,
     ack_cells: Option<u64>,
     acks_per_s: f64,
@@ -81,10 +81,10 @@ fn compute(arguments: &Arguments) -> Result<Document> {
     let down = rate("--down", &arguments.down)?;
     let up = arguments.up.as_deref().map(|text| rate("--up", text)).transpose()?;
     let d = factor(&arguments.delayed_ack_factor)?;
-    let (data, ack) = (arguments.packets.size()?, arguments.acks.size()?);
+    let ack = arguments.acks.size()?;
     let mut rows = Vec::new();
     for (name, link) in arguments.packets.links()? {
-        let ack_wire = link.on_wire(ack);
+        let (data, ack_wire) = (arguments.packets.size(link)?, link.on_wire(ack));
         let needed = if arguments.line {
             ack_rate::for_line(down, link, data, ack_wire, d)
         } else {
@@ -99,6 +99,7 @@ fn compute(arguments: &Arguments) -> Result<Document> {
         let left = |up_kbit: u64| i64::try_from(up_kbit).ok()?.checked_sub_unsigned(reserve_kbit_per_s);
         rows.push(Row {
             link: name,
+            data_bytes: data.as_u64(),
             ack_wire_bytes: ack_wire.as_u64(),
             ack_cells: link.cells(ack).map(lastmile_units::CellCount::as_u64),
             acks_per_s: packets_per_s,
@@ -112,7 +113,6 @@ fn compute(arguments: &Arguments) -> Result<Document> {
         down_bps: down.as_bps(),
         down_is_line_rate: arguments.line,
         up_bps: up.map(lastmile_units::BitRate::as_bps),
-        data_bytes: arguments.packets.data,
         ack_bytes: arguments.acks.ack,
         delayed_ack_factor: d.as_f64(),
         links: rows,
@@ -122,6 +122,7 @@ fn compute(arguments: &Arguments) -> Result<Document> {
 fn print(document: &Document, printer: &mut Printer) -> Result<()> {
     let mut columns = vec![
         ("link", Kind::Name),
+        ("data", Kind::Number),
         ("ACK", Kind::Number),
         ("ACKs/s", Kind::Number),
         ("ACKs kbit/s", Kind::Number),
@@ -134,6 +135,7 @@ fn print(document: &Document, printer: &mut Printer) -> Result<()> {
     for row in &document.links {
         table.row([
             row.link.clone(),
+            row.data_bytes.to_string(),
             row.ack_wire_bytes.to_string(),
             format!("{:.1}", row.acks_per_s),
             format!("{:.1}", row.ack_rate_bps / 1e3),
@@ -142,6 +144,7 @@ fn print(document: &Document, printer: &mut Printer) -> Result<()> {
         ]);
     }
     printer.table(&table)?;
-    printer.data("\nACK: bytes on the wire. reserve: whole kbit/s of the upstream line, rounded up.\n")?;
+    printer
+        .data("\ndata: IP bytes. ACK: bytes on the wire. reserve: whole kbit/s of the upstream line, rounded up.\n")?;
     Ok(())
 }

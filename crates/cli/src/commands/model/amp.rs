@@ -65,7 +65,6 @@ pub(crate) struct Arguments {
 struct Document {
     down_bps: u64,
     up_bps: u64,
-    data_bytes: u64,
     ack_bytes: u64,
     /// M.
     packets_per_ack: f64,
@@ -79,6 +78,7 @@ struct Document {
 #[derive(Serialize)]
 struct Row {
     link: String,
+    data_bytes: u64,
     /// A: ACKs a second that the whole upstream carries.
     acks_per_s: f64,
     /// P, on the wire.
@@ -131,7 +131,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
 fn compute(arguments: &Arguments) -> Result<Document> {
     let given = |option: &'static str, text: &Option<String>| rate(option, text.as_deref().unwrap_or_default());
     let (down, up) = (given("--down", &arguments.down)?, given("--up", &arguments.up)?);
-    let (data, ack) = (arguments.packets.size()?, arguments.acks.size()?);
+    let ack = arguments.acks.size()?;
     let text = &arguments.packets_per_ack;
     let packets_per_ack = decimal(text).filter(|&m| m > Fraction::ZERO).ok_or_else(|| {
         Failure::new(format_args!("--packets-per-ack: \"{text}\" is not a number of packets for each ACK"))
@@ -141,6 +141,7 @@ fn compute(arguments: &Arguments) -> Result<Document> {
     let shares = (share("--share-down", &arguments.share_down)?, share("--share-up", &arguments.share_up)?);
     let mut rows = Vec::new();
     for (name, link) in arguments.packets.links()? {
+        let data = arguments.packets.size(link)?;
         let line =
             Line { forward: down, reverse: up, forward_link: link, reverse_link: link, data, ack, packets_per_ack };
         let row = row(&name, &line, shares).ok_or_else(|| {
@@ -153,7 +154,6 @@ fn compute(arguments: &Arguments) -> Result<Document> {
     Ok(Document {
         down_bps: down.as_bps(),
         up_bps: up.as_bps(),
-        data_bytes: arguments.packets.data,
         ack_bytes: arguments.acks.ack,
         packets_per_ack: packets_per_ack.as_f64(),
         share_down: shares.0.map(Fraction::as_f64),
@@ -200,6 +200,7 @@ fn row(name: &str, line: &Line, shares: (Option<Fraction>, Option<Fraction>)) ->
     };
     Some(Row {
         link: name.to_owned(),
+        data_bytes: line.data.as_u64(),
         acks_per_s: one.acks_per_s.as_f64(),
         packet_bits: one.packet_bits,
         forward_bps: one.forward_bps.as_f64(),

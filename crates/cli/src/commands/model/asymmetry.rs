@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use lastmile_text::table::{Kind, Table};
-use lastmile_theory::asymmetry::{Asymmetry, Bottleneck, Download, asymmetry};
+use lastmile_theory::asymmetry::{Bottleneck, Download, asymmetry};
 use lastmile_units::{BitRate, ByteCount, CellCount};
 use serde::Serialize;
 
@@ -53,22 +53,22 @@ pub(crate) struct Arguments {
 struct Document {
     down_bps: u64,
     up_bps: u64,
-    data_bytes: u64,
-    payload_bytes: u64,
     ack_bytes: u64,
     delayed_ack_factor: f64,
-    /// k by IP bytes: without any encapsulation.
-    k_ip: f64,
     links: Vec<Row>,
 }
 
 #[derive(Serialize)]
 struct Row {
     link: String,
+    data_bytes: u64,
+    payload_bytes: u64,
     data_wire_bytes: u64,
     ack_wire_bytes: u64,
     data_cells: Option<u64>,
     ack_cells: Option<u64>,
+    /// k by IP bytes: without any encapsulation.
+    k_ip: f64,
     k: f64,
     /// Largest share of the downstream that a download fills.
     utilisation_bound: f64,
@@ -89,16 +89,15 @@ fn compute(arguments: &Arguments) -> Result<Document> {
     let down = rate("--down", &arguments.down)?;
     let up = rate("--up", &arguments.up)?;
     let (ack, d) = (arguments.acks.ack, factor(&arguments.delayed_ack_factor)?);
-    let data = match arguments.mss {
-        Some(mss) => mss.saturating_add(ack),
-        None => arguments.packets.data,
-    };
-    let payload = data.checked_sub(ack).filter(|&payload| payload > 0).ok_or_else(|| {
-        Failure::new(format_args!("a data packet of {data} bytes leaves no payload after {ack} bytes of headers"))
-    })?;
-    let mut k_ip = 0.0;
     let mut rows = Vec::new();
     for (name, link) in arguments.packets.links()? {
+        let data = match arguments.mss {
+            Some(mss) => mss.saturating_add(ack),
+            None => arguments.packets.size(link)?.as_u64(),
+        };
+        let payload = data.checked_sub(ack).filter(|&payload| payload > 0).ok_or_else(|| {
+            Failure::new(format_args!("a data packet of {data} bytes leaves no payload after {ack} bytes of headers"))
+        })?;
         let download = Download {
             down,
             up,
@@ -109,29 +108,28 @@ fn compute(arguments: &Arguments) -> Result<Document> {
             ack: ByteCount::new(ack),
             segments_per_ack: d,
         };
-        let asymmetry = asymmetry(&download).map_err(Failure::new)?;
-        k_ip = asymmetry.k_ip;
-        rows.push(row(name, &asymmetry));
+        rows.push(row(name, &download)?);
     }
     Ok(Document {
         down_bps: down.as_bps(),
         up_bps: up.as_bps(),
-        data_bytes: data,
-        payload_bytes: payload,
         ack_bytes: ack,
         delayed_ack_factor: d.as_f64(),
-        k_ip,
         links: rows,
     })
 }
 
-fn row(link: String, asymmetry: &Asymmetry) -> Row {
-    Row {
+fn row(link: String, download: &Download) -> Result<Row> {
+    let asymmetry = asymmetry(download).map_err(Failure::new)?;
+    Ok(Row {
         link,
+        data_bytes: download.data.as_u64(),
+        payload_bytes: download.payload.as_u64(),
         data_wire_bytes: asymmetry.data_wire.as_u64(),
         ack_wire_bytes: asymmetry.ack_wire.as_u64(),
         data_cells: asymmetry.data_cells.map(CellCount::as_u64),
         ack_cells: asymmetry.ack_cells.map(CellCount::as_u64),
+        k_ip: asymmetry.k_ip,
         k: asymmetry.k,
         utilisation_bound: asymmetry.utilisation,
         goodput_bound_bps: asymmetry.goodput_bps,
@@ -142,13 +140,13 @@ fn row(link: String, asymmetry: &Asymmetry) -> Row {
         acks_needed_per_s: asymmetry.acks_needed.packets_per_s,
         ack_rate_needed_bps: asymmetry.acks_needed.bits_per_s,
         reserve_kbit_per_s: asymmetry.acks_needed.reserve_kbit_per_s,
-    }
+    })
 }
 
 fn print(document: &Document, printer: &mut Printer) -> Result<()> {
-    let Document { data_bytes, ack_bytes, delayed_ack_factor: d, k_ip, .. } = document;
+    let Document { ack_bytes, delayed_ack_factor: d, .. } = document;
     let mut text = format!(
-        "A download of {data_bytes}-byte packets over {} down and {} up, an ACK of {ack_bytes} bytes for every ",
+        "A download over {} down and {} up, an ACK of {ack_bytes} bytes for every ",
         kbit_text(document.down_bps),
         kbit_text(document.up_bps)
     );
@@ -156,11 +154,13 @@ fn print(document: &Document, printer: &mut Printer) -> Result<()> {
     if d - 1.0 >= f64::EPSILON {
         write!(text, "{d} segments").expect("a string takes all");
     }
-    writeln!(text, ".\nk = {k_ip:.3} by IP bytes, without any encapsulation.\n").expect("a string takes all");
+    text.push_str(".\n\n");
     printer.data(&text)?;
 
     let mut table = Table::new([
         ("link", Kind::Name),
+        ("packet", Kind::Number),
+        ("k by IP", Kind::Number),
         ("data", Kind::Number),
         ("ACK", Kind::Number),
         ("k", Kind::Number),
@@ -173,6 +173,8 @@ fn print(document: &Document, printer: &mut Printer) -> Result<()> {
     for row in &document.links {
         table.row([
             row.link.clone(),
+            row.data_bytes.to_string(),
+            format!("{:.3}", row.k_ip),
             row.data_wire_bytes.to_string(),
             row.ack_wire_bytes.to_string(),
             format!("{:.3}", row.k),
@@ -184,7 +186,10 @@ fn print(document: &Document, printer: &mut Printer) -> Result<()> {
         ]);
     }
     printer.table(&table)?;
-    printer.data("\ndata, ACK: bytes on the wire. ACKs/s and their rate: for a full downstream.\n")?;
+    printer.data(
+        "\npacket: IP bytes of a full one. k by IP: without any encapsulation. data, ACK: bytes on the wire. ACKs/s and \
+         their rate: for a full downstream.\n",
+    )?;
     Ok(())
 }
 

@@ -73,15 +73,15 @@ struct Row {
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     let up = rate("--up", &arguments.up)?;
     let down = arguments.down.as_deref().map(|text| rate("--down", text)).transpose()?;
-    let mut sizes = arguments.sizes.clone();
-    sizes.push(arguments.packets.size()?.as_u64());
-    if let Some(wrong) = sizes.iter().find(|size| !(1..=65_535).contains(*size)) {
+    if let Some(wrong) = arguments.sizes.iter().find(|size| !(1..=65_535).contains(*size)) {
         return Err(Failure::new(format_args!("--sizes: a packet of {wrong} bytes; from 1 to 65535 are possible")));
     }
-    sizes.sort_unstable();
-    sizes.dedup();
     let mut rows = Vec::new();
     for (name, link) in arguments.packets.links()? {
+        let mut sizes = arguments.sizes.clone();
+        sizes.push(arguments.packets.size(link)?.as_u64());
+        sizes.sort_unstable();
+        sizes.dedup();
         for size in &sizes {
             let ip = ByteCount::new(*size);
             let time = |rate: BitRate, packets: u64| delay::wait_behind(rate, link, packets, ip);

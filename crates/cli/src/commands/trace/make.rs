@@ -88,6 +88,12 @@ pub(super) fn make(arguments: &Arguments) -> Result<Made, Failure> {
                 return Err(named("--delay: packet-delivery traces have no delay".to_owned())
                     .hint("--to csv without --delay, and --delay with the steps that it prints"));
             }
+            let writes_all = arguments.to.map(Format::from).is_some_and(|to| to != Format::Mahimahi);
+            let lacks = |(_, what): &&(usize, &str)| writes_all && !(has.delay && *what == "delay");
+            if let Some((line, what)) = read.lacks.iter().find(lacks) {
+                let message = format!("line {line}: no {what}, where the table has a column {what}");
+                return Err(named(message).hint(format!("a {what} in each step, or no column {what}")));
+            }
             has.delay |= read.has.delay;
             has.loss = read.has.loss;
             Ok(Made::of((read.trace, has)))
@@ -104,11 +110,21 @@ fn of_scenario(path: &Path, link: &str) -> Result<Made, Failure> {
         let message = format!("{}: no link {link:?}; its links: {}", path.display(), names.join(", "));
         return Err(Failure::new(message).hint("--link NAME"));
     };
-    let Some(trace) = found.hop.line.trace.clone() else {
-        return Err(Failure::new(format_args!("{}: link {link} has no trace", path.display())).hint("--link NAME"));
+    let line = &found.hop.line;
+    let Some(trace) = line.trace.clone() else {
+        let with_trace = links.iter().find(|link| link.hop.line.trace.is_some());
+        let failure = Failure::new(format_args!("{}: link {link} has no trace", path.display()));
+        return Err(match with_trace {
+            Some(other) => failure.hint(format!("--link {}", other.hop.name)),
+            None => failure.hint("`trace` of a direction: no link of this scenario has one"),
+        });
     };
     let has = match &trace {
-        Trace::Steps(steps) => Has { delay: true, loss: steps.steps().iter().any(|step| step.loss > Ratio::ZERO) },
+        // Steps without a loss have that of the direction.
+        Trace::Steps(steps) => {
+            let loses = |step: &Step| step.loss > Ratio::ZERO;
+            Has { delay: true, loss: line.loss > Ratio::ZERO || steps.steps().iter().any(loses) }
+        }
         Trace::Opportunities(_) => Has::default(),
     };
     Ok(Made::of((trace, has)))

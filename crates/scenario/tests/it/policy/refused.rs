@@ -147,3 +147,19 @@ fn a_delay_that_cannot_be_kept_is_refused_with_its_reason() {
     let together = refused("20 ms", "19 ms");
     assert!(together.contains("1 Mbit/s"), "{together}");
 }
+
+/// Strict priority: of two classes of one level the second starves.
+#[test]
+fn classes_of_equal_priority_have_a_warning_where_nothing_else_divides_the_line() {
+    let warned = |kind: &str, second: &str| {
+        let rate = if kind == "priority" { "" } else { "rate = \"10 %\"\n" };
+        let udp = "[[rule]]\nclass = \"work\"\nmatch = { protocol = \"udp\" }\n";
+        let classes = class("work", rate) + &class("default", &format!("{rate}priority = {second}"));
+        let text = format!("{LINE}[scheduler]\nkind = \"{kind}\"\n{classes}{udp}");
+        headlines(Policy::parse("p.toml", &text, None).unwrap().warnings.findings())
+    };
+    let found = warned("priority", "4");
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].ends_with("\"default\" has the priority of \"work\", which goes first whenever it has a packet"));
+    assert!(warned("priority", "5").is_empty() && warned("htb", "4").is_empty());
+}
