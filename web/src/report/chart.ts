@@ -61,7 +61,7 @@ export class Chart implements Member {
   /** What the plot shows, for a reader who does not see it. */
   private description(): string {
     const { panel } = this;
-    const names = [...new Set(panel.lines.map((line) => line.label).filter((label) => label !== ""))];
+    const names = [...new Set(panel.lines.map((line) => line.label))];
     const keys = "Arrow keys move the cursor, plus and minus zoom, shift with arrows moves the view, 0 shows all.";
     return `${panel.title} over ${panel.across.title.toLowerCase()}: ${names.join(", ")}. ${keys}`;
   }
@@ -104,7 +104,7 @@ export class Chart implements Member {
   /** The lines that are on, with their points in the view. */
   lines(): Drawn[] {
     const [from, to] = this.group.view;
-    const on = this.panel.lines.filter((line) => !this.group.isHidden(this.legend.nameOf(line)));
+    const on = this.panel.lines.filter((line) => !this.group.isHidden(line.label));
     // Of very many lines, each is as fine as the eye can follow.
     const width = Math.max(this.width() - 70, 100) / (on.length > MANY ? 3 : 1);
     return on.map((line) => ({ line, points: visible(line, this.columns, from, to, width) }));
