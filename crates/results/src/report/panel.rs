@@ -149,7 +149,8 @@ impl Panel {
                         d=(path(&self.place(line, frame), plot, if line.faint { FAINT_COLUMN } else { 1 })) {}
                 }
                 @if !line.spread.is_empty() { (self.intervals(line, frame)) }
-                @for (x, y) in self.place(line, frame).into_iter().filter(|_| self.marks) {
+                @let is_marked = self.marks || line.shape == Shape::Dot && line.spread.is_empty();
+                @for (x, y) in self.place(line, frame).into_iter().filter(|_| is_marked) {
                     circle class={ (class) " c" (line.colour % COLOURS) } cx=(coordinate(x)) cy=(coordinate(y))
                         r="2.5" {}
                 }

@@ -6,6 +6,7 @@ use super::document::document;
 use super::gallery::Gallery;
 use super::panel::{Frame, Line as PanelLine, Panel};
 use super::scale::Axis;
+use super::shape::Shape;
 use super::tables;
 use crate::format;
 use crate::tabular::Table;
@@ -120,13 +121,14 @@ fn panel(chart: &Chart, span_s: (f64, f64)) -> Panel {
             member: line.member.clone(),
             colour: line.colour,
             dash: line.dash,
+            // A point between two gaps is no line.
+            shape: if points.len() == 1 { Shape::Dot } else { Shape::Line },
             points: points.clone(),
             ..PanelLine::default()
         };
         // The last part is the first line, which the drawing names: names stand at the ends of lines.
         line.parts.iter().rev().map(part).collect::<Vec<_>>()
     };
-    let alone = |line: &Line| line.parts.iter().any(|part| part.len() == 1);
     Panel {
         title: chart.title.clone(),
         axis: Axis::from_zero(largest, chart.quantity.units(), 5),
@@ -134,8 +136,7 @@ fn panel(chart: &Chart, span_s: (f64, f64)) -> Panel {
         references: Vec::new(),
         notes: Vec::new(),
         named_by: Some(span_s),
-        // A point between two gaps is no line.
-        marks: chart.lines.iter().any(alone),
+        marks: false,
     }
 }
 
@@ -176,6 +177,16 @@ mod tests {
     fn the_script_of_the_page_has_the_clock_of_its_axis() {
         let page = Timeline { offsets_s: vec![(1000.0, 3600.0), (1600.0, 7200.0)], ..page() };
         assert!(timeline(&page).contains(r#""clock":[[1000.0,3600.0],[1600.0,7200.0]]"#), "{}", timeline(&page));
+    }
+
+    /// 1300 s is at 0.3 of the plot, as below: 52 + 0.3 * 898.
+    #[test]
+    fn a_point_between_two_gaps_is_a_dot() {
+        let mut page = page();
+        page.charts[0].lines[0].parts.insert(1, vec![(1300.0, 0.02)]);
+        let html = timeline(&page);
+        assert_eq!((html.matches("<circle").count(), html.matches("cx=\"321.4\"").count()), (1, 1), "{html}");
+        assert_eq!(html.matches(r#""shape":"dot""#).count(), 1, "{html}");
     }
 
     /// The script switches all parts of a line together, and the drawing names the last of them.
