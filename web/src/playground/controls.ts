@@ -105,7 +105,9 @@ export class Controls {
       button("Share", "Copy an address that has this scenario", () => this.actions.share()),
       button("Save page", "Save the report as one file", () => this.actions.save("page")),
       button("summary.json", "Save every scalar result of the first run", () => this.actions.save("summary")),
-      button("Scenario", "Save the scenario for the command", () => this.actions.save("scenario")),
+      button("Scenario", "Save the scenario, with the command for these policies and values", () =>
+        this.actions.save("scenario"),
+      ),
     );
   }
 
@@ -134,10 +136,10 @@ export class Controls {
     this.tell({ ...this.state, source, set: {} }, false);
   }
 
-  /** Opens a tab; the editor begins with the scenario that was shown. */
+  /** Opens a tab; the editor begins with the scenario that was shown, and with its values. */
   private open(name: (typeof TABS)[number]): void {
     if (this.state.source.from === name) return;
-    if (name === "text") this.source({ from: "text", text: this.editor.text });
+    if (name === "text") this.tell({ ...this.state, source: { from: "text", text: this.editor.text } }, false);
     else if (name === "library") this.source({ from: "library", line: this.line.value, home: this.home.value });
     else this.source({ from: "example", path: this.example.value });
   }
