@@ -172,8 +172,12 @@ export class Chart implements Member {
     const [from, to] = group.view;
     const line = panel.lines.find((one) => one.means);
     const bin = line && binOf(line, this.columns, to - from, width - 70);
-    const own = panel.notes.filter((note) => !note.startsWith("means of "));
-    if (group.zoomed) own.splice(0, own.length, ...own.filter((note) => !note.startsWith("peaks above")));
+    // Means here are over other times than those of the drawing, and have other peaks.
+    const own = panel.notes.filter((note) => !/^(means of|peaks above) /.test(note));
+    const [, top] = this.scaleEnds();
+    const isAbove = ({ line, points: { x, y } }: Drawn) =>
+      !line.bound && y.some((value, n) => value > top && x[n]! >= from && x[n]! <= to);
+    if (this.drawn.some(isAbove)) own.unshift("peaks above the scale are cut");
     return bin === undefined || bin === null
       ? own
       : [`means of ${shown(bin, bin < 1 ? [1e-3, "ms"] : [1, "s"])}`, ...own];
