@@ -170,7 +170,7 @@ export class Controls {
     if (this.knobsFor !== text || Object.keys(state.set).length === 0) {
       this.knobsFor = text;
       this.knobs.replaceChildren(
-        ...knobs.map((knob) => knobRow(knob, state.set[knob.key], (value) => this.turned(knob.key, value))),
+        ...knobs.map((knob) => knobRow(knob, state.set[knob.keys[0]], (value) => this.turned(knob.keys, value))),
       );
     }
     this.hasLine = /^\s*\[access/m.test(text);
@@ -178,10 +178,12 @@ export class Controls {
     for (const input of this.policies.querySelectorAll("input")) input.checked = state.policies.includes(input.value);
   }
 
-  private turned(key: string, value: string | null): void {
+  private turned(keys: string[], value: string | null): void {
     const set = { ...this.state.set };
-    if (value === null) delete set[key];
-    else set[key] = value;
+    for (const key of keys) {
+      if (value === null) delete set[key];
+      else set[key] = value;
+    }
     this.tell({ ...this.state, set }, true);
   }
 
