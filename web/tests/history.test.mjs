@@ -25,10 +25,13 @@ const SPANS = [
 const CLOCK = /^at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/;
 const page = (from) => path.join(folder, `${from.replace(" ", "")}.html`);
 
-/** Watches the loopback address for some seconds; false where the machine allows no pings. */
+/** Addresses of this machine. */
+const HOSTS = ["127.0.0.1", "127.0.0.2"];
+
+/** Watches two loopback addresses for some seconds; false where the machine allows no pings. */
 async function watched(store) {
   const options = ["--no-gateway", "--interval", "100 ms"];
-  const watcher = spawn(command, ["watch", "--store", store, ...options, "127.0.0.1"], { stdio: "ignore" });
+  const watcher = spawn(command, ["watch", "--store", store, ...options, ...HOSTS], { stdio: "ignore" });
   const ended = new Promise((resolve, reject) => watcher.on("exit", resolve).on("error", reject));
   const early = await Promise.race([ended, sleep(4_000, "running")]);
   if (early !== "running") return false;
@@ -44,6 +47,9 @@ before(async () => {
   const store = path.join(folder, "line.watch");
   at = Date.now() / 1e3;
   canPing = await watched(store);
+  // Bins of two seconds without a ping: a gap.
+  if (canPing) await sleep(5_000);
+  canPing &&= await watched(store);
   for (const [from] of canPing ? SPANS : [])
     execFileSync(command, ["history", "--store", store, "--utc", "--from", from, "--page", page(from)]);
 });
@@ -136,5 +142,39 @@ for (const installed of BROWSERS) {
         await tab.close();
       });
     }
+
+    test("each part of a line belongs to its host", async (context) => {
+      if (!canPing) return context.skip("no pings on this machine");
+      const { page: tab, wrong } = await open(browser, fileAddress(page("15 min")));
+      await ready(tab);
+      const { handle } = await plot(tab, "Round-trip time");
+      await saved(tab);
+      const lines = () =>
+        tab.evaluate(async (chart) => {
+          [...chart.querySelectorAll(".chart-files button")].find((one) => one.textContent === "CSV").click();
+          const { text } = await window.saved.at(-1);
+          return text
+            .trim()
+            .split("\r\n")
+            .slice(1)
+            .map((row) => row.split(",").slice(1, -1).join());
+        }, handle);
+      const all = await lines();
+      const of = (host) => ["99th percentile", "median"].map((what) => `"${host}, ${what}"`);
+      assert.deepEqual([...new Set(all)].sort(), HOSTS.flatMap(of));
+      const buttons = await tab.evaluate((chart) => {
+        const found = [...chart.querySelectorAll(".legend button")];
+        found[0].click();
+        return found.map((one) => one.children[1].textContent);
+      }, handle);
+      assert.deepEqual(buttons, HOSTS);
+      assert.deepEqual(
+        await lines(),
+        all.filter((name) => of(HOSTS[1]).includes(name)),
+        "one click takes all parts of one host",
+      );
+      assert.deepEqual(wrong, []);
+      await tab.close();
+    });
   });
 }

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { BROWSERS, fileAddress, launch, open, ready, serve } from "./browsers.mjs";
+import { BROWSERS, fileAddress, launch, open, ready, saved, serve } from "./browsers.mjs";
 import { testFits } from "./fits.mjs";
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), "../..");
@@ -81,6 +81,23 @@ for (const installed of BROWSERS) {
       const short = await body();
       assert.match(short, /access\.up\.queue\.limit=28 ms/);
       assert.ok(before !== "" || long !== short);
+      // The saved file has the command for the same values, also after a look at its text.
+      await saved(page);
+      for (const tab of ["example", "text"]) {
+        await page.evaluate((name) => document.getElementById(`tab-${name}`).click(), tab);
+        await page.waitForFunction((name) => !document.getElementById(`pane-${name}`).hidden, {}, tab);
+        await page.waitForFunction(() => document.getElementById("progress").hidden);
+        const scenario = await page.evaluate(() => {
+          [...document.querySelectorAll(".actions button")].find((one) => one.textContent === "Scenario").click();
+          return window.saved.at(-1);
+        });
+        const [first] = scenario.text.split("\n");
+        const file = tab === "text" ? "scenario.toml" : "upload-starves-download.toml";
+        assert.equal(
+          first,
+          `# lastmile run ${file} --set 'access.up.queue.limit=28 ms' --set access.policy=none`,
+        );
+      }
       const ms = Number(await page.evaluate(() => document.getElementById("report").dataset.ms));
       console.log(`${installed[0]}: picture of a slider after ${ms} ms`);
       assert.deepEqual(wrong, []);

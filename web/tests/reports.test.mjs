@@ -56,7 +56,8 @@ before(() => {
   lastmile("run", scenario, "--duration", "130 s", "--out", "run");
   lastmile("compare", scenario, "--policy", "none,cake", "--duration", "130 s", "--out", "compare");
   lastmile("run", "evil.toml", "--out", "evil");
-  for (const name of ["run", "compare", "evil"]) files[name] = path.join(folder, name, "report.html");
+  lastmile("run", scenario, "--policy", "cake", "--out", "cake");
+  for (const name of ["run", "compare", "evil", "cake"]) files[name] = path.join(folder, name, "report.html");
 });
 
 assert.ok(BROWSERS.length > 0, "no browser: install chromium");
@@ -180,6 +181,23 @@ for (const installed of BROWSERS) {
       const cake = rows.filter((row) => row.includes(",cake,")).map((row) => Number(row.split(",")[2]));
       const mean = cake.reduce((sum, value) => sum + value, 0) / cake.length;
       assert.ok(cake.length > 500 && mean > 1.2e6 && mean < 1.71e6, `${cake.length} samples, mean ${mean}`);
+      assert.deepEqual(wrong, []);
+      await page.close();
+    });
+
+    /** The drawing has means over one second, none of which is above the scale; the plot has shorter ones. */
+    test("a plot says that peaks are cut, at the width of its means", async () => {
+      const { page, wrong } = await open(browser, fileAddress(files.cake));
+      await ready(page);
+      const { handle } = await plot(page, "Goodput");
+      const note = () => handle.evaluate((chart) => chart.querySelector(".chart-note").textContent);
+      assert.equal(await note(), "means of 500\u00a0ms; peaks above the scale are cut");
+      const drawn = await page.evaluate(() => document.querySelector("[data-panel] .note").textContent);
+      assert.equal(drawn, "means of 1 s");
+      // A part of the time has a scale of its own.
+      await handle.evaluate((chart) => chart.querySelector(".chart-canvas").focus());
+      await page.keyboard.press("+");
+      await page.waitForFunction((chart) => !/peaks/.test(chart.querySelector(".chart-note").textContent), {}, handle);
       assert.deepEqual(wrong, []);
       await page.close();
     });

@@ -160,7 +160,7 @@ impl Resolution {
 const MOST_ROWS: i64 = (14 * DAY_S + HOUR_S) / 60;
 
 /// The rows to read and the length of a bin: the finest rows of which the span has few, and that reach back as far as
-/// any; bins of which there are at most `points`.
+/// any; bins of which there are at most `points`, and none shorter than an interval of the watcher.
 fn grain(store: &Store, from_s: i64, to_s: i64, points: u32) -> Result<(Resolution, i64), Error> {
     let wanted = ((to_s - from_s).max(1) + i64::from(points) - 1) / i64::from(points.max(1));
     let all = [Resolution::Raw, Resolution::Minute, Resolution::Hour];
@@ -177,7 +177,9 @@ fn grain(store: &Store, from_s: i64, to_s: i64, points: u32) -> Result<(Resoluti
     let index = (0..all.len()).filter(|index| reaches(*index));
     let enough = index.clone().find(|index| all[*index].step_s() >= coarsest.step_s());
     let resolution = all[enough.or_else(|| index.clone().next_back()).unwrap_or(0)];
-    let bin_s = BINS_S.into_iter().find(|bin| *bin >= wanted && *bin >= resolution.step_s());
+    // Of shorter bins most would have no ping, and each point would be alone.
+    let least = wanted.max(resolution.step_s()).max(store.interval_s(from_s, to_s)?);
+    let bin_s = BINS_S.into_iter().find(|bin| *bin >= least);
     Ok((resolution, bin_s.unwrap_or_else(|| (wanted + DAY_S - 1) / DAY_S * DAY_S)))
 }
 

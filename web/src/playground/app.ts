@@ -4,6 +4,7 @@ import { Cancelled, Engine, type Finished } from "../engine/engine";
 import type { Catalogue, Checked, Composed, Finding, Scenario } from "../engine/messages";
 import { enhance } from "../report/enhance";
 import { themeSwitch } from "../report/theme";
+import { command } from "./command";
 import { Controls } from "./controls";
 import { byId, h } from "../dom";
 import { examples, moduleBytes, workerScript } from "./files";
@@ -107,6 +108,13 @@ class Playground {
     );
   }
 
+  /** Policies to compare, and values; a single policy is one of these. */
+  private choices(): { set: string[]; policies: string[] } {
+    const policies = this.controls.hasLine ? this.state.policies : [];
+    const policy = policies.length === 1 ? [`access.policy=${policies[0]}`] : [];
+    return { set: [...(this.scenario.set ?? []), ...policy], policies };
+  }
+
   private async run(asked: boolean): Promise<void> {
     if (this.running) return;
     if (asked && !(await this.show())) return;
@@ -116,13 +124,9 @@ class Playground {
     this.bar.value = 0;
     this.say("Simulating…");
     try {
-      const { policies } = this.state;
-      const [only] = policies;
-      const line = this.controls.hasLine;
-      const set = [...(this.scenario.set ?? [])];
-      if (line && policies.length === 1 && only !== undefined) set.push(`access.policy=${only}`);
+      const { set, policies } = this.choices();
       const request =
-        line && policies.length > 1
+        policies.length > 1
           ? ({ do: "compare", ...this.scenario, policies } as const)
           : ({ do: "run", ...this.scenario, set } as const);
       const begin = performance.now();
@@ -188,6 +192,7 @@ class Playground {
 
   private async save(what: "page" | "summary" | "scenario"): Promise<void> {
     const { file, text } = this.scenario;
+    const { set, policies } = this.choices();
     const kinds = {
       page: { name: "report.html", type: "text/html" },
       summary: { name: "summary.json", type: "application/json" },
@@ -195,7 +200,7 @@ class Playground {
     } as const;
     const bytes =
       what === "scenario"
-        ? text
+        ? `# ${command(file, set, policies)}\n${text}`
         : await this.engine.bytes(what === "page" ? { do: "page" } : { do: "summary", run: 0 });
     const link = h("a", {
       href: URL.createObjectURL(new Blob([bytes as BlobPart], { type: kinds[what].type })),

@@ -105,7 +105,9 @@ export class Controls {
       button("Share", "Copy an address that has this scenario", () => this.actions.share()),
       button("Save page", "Save the report as one file", () => this.actions.save("page")),
       button("summary.json", "Save every scalar result of the first run", () => this.actions.save("summary")),
-      button("Scenario", "Save the scenario for the command", () => this.actions.save("scenario")),
+      button("Scenario", "Save the scenario, with the command for these policies and values", () =>
+        this.actions.save("scenario"),
+      ),
     );
   }
 
@@ -134,10 +136,10 @@ export class Controls {
     this.tell({ ...this.state, source, set: {} }, false);
   }
 
-  /** Opens a tab; the editor begins with the scenario that was shown. */
+  /** Opens a tab; the editor begins with the scenario that was shown, and with its values. */
   private open(name: (typeof TABS)[number]): void {
     if (this.state.source.from === name) return;
-    if (name === "text") this.source({ from: "text", text: this.editor.text });
+    if (name === "text") this.tell({ ...this.state, source: { from: "text", text: this.editor.text } }, false);
     else if (name === "library") this.source({ from: "library", line: this.line.value, home: this.home.value });
     else this.source({ from: "example", path: this.example.value });
   }
@@ -168,7 +170,7 @@ export class Controls {
     if (this.knobsFor !== text || Object.keys(state.set).length === 0) {
       this.knobsFor = text;
       this.knobs.replaceChildren(
-        ...knobs.map((knob) => knobRow(knob, state.set[knob.key], (value) => this.turned(knob.key, value))),
+        ...knobs.map((knob) => knobRow(knob, state.set[knob.keys[0]], (value) => this.turned(knob.keys, value))),
       );
     }
     this.hasLine = /^\s*\[access/m.test(text);
@@ -176,10 +178,12 @@ export class Controls {
     for (const input of this.policies.querySelectorAll("input")) input.checked = state.policies.includes(input.value);
   }
 
-  private turned(key: string, value: string | null): void {
+  private turned(keys: string[], value: string | null): void {
     const set = { ...this.state.set };
-    if (value === null) delete set[key];
-    else set[key] = value;
+    for (const key of keys) {
+      if (value === null) delete set[key];
+      else set[key] = value;
+    }
     this.tell({ ...this.state, set }, true);
   }
 

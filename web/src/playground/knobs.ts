@@ -18,7 +18,8 @@ const TIMES: readonly Unit[] = [
 ];
 
 interface Knob {
-  key: string;
+  /** The keys that the slider sets. */
+  keys: [string, ...string[]];
   label: string;
   units: readonly Unit[];
   least: number;
@@ -55,14 +56,18 @@ function table(text: string, name: string): string {
 
 const value = (text: string, key: string) => new RegExp(`(?:^|[\\s,{])${key}\\s*=\\s*"([^"]*)"`, "m").exec(text)?.[1];
 
+/** The text of a table in one line. */
+const inline = (text: string, key: string) =>
+  new RegExp(`(?:^|[\\s,{])${key}\\s*=\\s*\\{([^}]*)\\}`, "m").exec(text)?.[1] ?? "";
+
 /** The knobs of a file; none without an access line. */
 export function knobsOf(text: string): Knob[] {
   const knobs: Knob[] = [];
-  const rate = (key: string, label: string, own: string | undefined) => {
+  const rate = (keys: Knob["keys"], label: string, own: string | undefined) => {
     const now = own === undefined ? null : read(own, RATES);
     if (now === null || own === undefined) return;
     knobs.push({
-      key,
+      keys,
       label,
       units: RATES,
       least: Math.max(now / 16, 64e3),
@@ -72,14 +77,16 @@ export function knobsOf(text: string): Knob[] {
     });
   };
   const [down, up] = [table(text, "down"), table(text, "up")];
-  rate("access.down.rate", "Downstream", value(down, "rate"));
-  const granted = value(up, "sustained");
-  if (granted === undefined) rate("access.up.rate", "Upstream", value(up, "rate"));
-  else rate("access.up.grants.sustained", "Upstream", granted);
+  rate(["access.down.rate"], "Downstream", value(down, "rate"));
+  const [granted, queued] = ["grants", "queue"].map((key) => value(inline(up, key), "sustained"));
+  const upstream = granted === undefined ? "access.up.rate" : "access.up.grants.sustained";
+  // A queue that is told the rate of the service flow hears of each.
+  const told = queued === undefined ? [] : ["access.up.queue.sustained"];
+  rate([upstream, ...told], "Upstream", granted ?? value(up, "rate"));
   const limit = value(up, "limit");
   if (limit !== undefined) {
     knobs.push({
-      key: "access.up.queue.limit",
+      keys: ["access.up.queue.limit"],
       label: "Upstream buffer",
       units: TIMES,
       least: 5e-3,
@@ -96,7 +103,7 @@ export function knobRow(knob: Knob, set: string | undefined, changed: (value: st
   const factor = Math.log(knob.most / knob.least);
   const place = (at: number) => Math.round((Math.log(at / knob.least) / factor) * STEPS);
   const at = (set === undefined ? null : read(set, knob.units)) ?? read(knob.own, knob.units) ?? knob.start;
-  const id = `knob-${knob.key.replaceAll(".", "-")}`;
+  const id = `knob-${knob.keys[0].replaceAll(".", "-")}`;
   const slider = h("input", { type: "range", id, min: 0, max: STEPS, step: 1, value: place(at) });
   const output = h("output", { for: id });
   const reset = h("button", { type: "button", class: "reset", title: `The file's own value: ${knob.own}` }, "reset");

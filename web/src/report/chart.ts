@@ -61,7 +61,7 @@ export class Chart implements Member {
   /** What the plot shows, for a reader who does not see it. */
   private description(): string {
     const { panel } = this;
-    const names = [...new Set(panel.lines.map((line) => line.label).filter((label) => label !== ""))];
+    const names = [...new Set(panel.lines.map((line) => line.label))];
     const keys = "Arrow keys move the cursor, plus and minus zoom, shift with arrows moves the view, 0 shows all.";
     return `${panel.title} over ${panel.across.title.toLowerCase()}: ${names.join(", ")}. ${keys}`;
   }
@@ -104,7 +104,7 @@ export class Chart implements Member {
   /** The lines that are on, with their points in the view. */
   lines(): Drawn[] {
     const [from, to] = this.group.view;
-    const on = this.panel.lines.filter((line) => !this.group.isHidden(this.legend.nameOf(line)));
+    const on = this.panel.lines.filter((line) => !this.group.isHidden(line.label));
     // Of very many lines, each is as fine as the eye can follow.
     const width = Math.max(this.width() - 70, 100) / (on.length > MANY ? 3 : 1);
     return on.map((line) => ({ line, points: visible(line, this.columns, from, to, width) }));
@@ -172,8 +172,12 @@ export class Chart implements Member {
     const [from, to] = group.view;
     const line = panel.lines.find((one) => one.means);
     const bin = line && binOf(line, this.columns, to - from, width - 70);
-    const own = panel.notes.filter((note) => !note.startsWith("means of "));
-    if (group.zoomed) own.splice(0, own.length, ...own.filter((note) => !note.startsWith("peaks above")));
+    // Means here are over other times than those of the drawing, and have other peaks.
+    const own = panel.notes.filter((note) => !/^(means of|peaks above) /.test(note));
+    const [, top] = this.scaleEnds();
+    const isAbove = ({ line, points: { x, y } }: Drawn) =>
+      !line.bound && y.some((value, n) => value > top && x[n]! >= from && x[n]! <= to);
+    if (this.drawn.some(isAbove)) own.unshift("peaks above the scale are cut");
     return bin === undefined || bin === null
       ? own
       : [`means of ${shown(bin, bin < 1 ? [1e-3, "ms"] : [1, "s"])}`, ...own];

@@ -25,7 +25,9 @@ export interface Across {
 export type Shape = "steps" | "bars" | "interval" | "triangle" | "cross" | "diamond" | "square" | "dot";
 
 export interface Line {
+  /** The name by which a reader switches the line, and those that share it. */
   label: string;
+  /** The name of this line alone, if others share its label; else empty. */
   member: string;
   colour: number;
   dash: number;

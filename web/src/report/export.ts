@@ -3,7 +3,7 @@
 import type { Chart } from "./chart";
 import { parts as strip, STRIP } from "./annotations";
 import { hasNamedPlaces, namedPlaces } from "./axes";
-import { digits, placeShown, type Panel } from "./data";
+import { digits, placeShown, type Line, type Panel } from "./data";
 import { isMark, isShaped, path, sign } from "./shapes";
 import { dashes, token } from "./style";
 import { first, roundStep } from "./view";
@@ -65,10 +65,7 @@ function png(chart: Chart, saved: (blob: Blob) => void): void {
   if (source === null) return;
   const scale = devicePixelRatio;
   const target = document.createElement("canvas");
-  const labels = chart
-    .lines()
-    .map(({ line }) => line)
-    .filter((line) => line.label !== "");
+  const labels = named(chart);
   const head = 26 * scale;
   const row = 18 * scale;
   target.width = source.width;
@@ -142,7 +139,7 @@ export function svg(chart: Chart): string {
   const [bottom, top] = chart.scaleEnds();
   const [width, height, left, above, right] = [900, panel.fits === true ? 400 : 260, 60, 34, 20];
   const drawn = chart.lines();
-  const names = drawn.filter(({ line }) => line.label !== "");
+  const names = named(chart);
   const total = above + height + 44 + 18 * Math.ceil(names.length / 4);
   const x = (value: number) => left + ((value - from) / (to - from)) * (width - left - right);
   const y = (value: number) => above + height - Math.min(Math.max((value - bottom) / (top - bottom), 0), 1) * height;
@@ -178,7 +175,7 @@ export function svg(chart: Chart): string {
     );
     parts.push(text(width - right - 4, y(value) - 4, label, 'text-anchor="end" font-size="11"'));
   }
-  names.forEach(({ line }, number) => {
+  names.forEach((line, number) => {
     const [px, py] = [left + (number % 4) * 210, above + height + 52 + 18 * Math.floor(number / 4)];
     const mark = isMark(line.shape)
       ? `transform="translate(${px - 2} ${py - 7})" d="${sign(line)}" stroke-width="1.4"`
@@ -201,6 +198,12 @@ export function svg(chart: Chart): string {
     `<rect x="${left}" y="${above - 2}" width="${width - left - right}" height="${height + 4}"/></clipPath>` +
     `${title}${across}${parts.join("").replaceAll('fill="none"', 'fill="none" clip-path="url(#plot)"')}</svg>\n`
   );
+}
+
+/** The first line of each name that is on. */
+function named(chart: Chart): Line[] {
+  const lines = chart.lines().map(({ line }) => line);
+  return lines.filter((line, number) => lines.findIndex(({ label }) => label === line.label) === number);
 }
 
 /** A name with its unit, if it has one. */

@@ -15,7 +15,6 @@ export class Legend {
   readonly element: HTMLElement;
   private readonly entries: Entry[] = [];
   private readonly place: HTMLElement;
-  private readonly names = new Map<Line, string>();
   private focused: Line | null = null;
 
   constructor(
@@ -25,21 +24,18 @@ export class Legend {
   ) {
     this.element = document.createElement("div");
     this.element.className = "legend";
-    let name = "";
     for (const line of panel.lines) {
-      // A member of a group has the name of the first.
-      name = line.label !== "" ? line.label : (sourceOf(panel, line) ?? name);
-      this.names.set(line, name);
-      const known = this.entries.find((entry) => entry.name === name);
+      const known = this.entries.find(({ name }) => name === line.label);
       if (known) known.lines.push(line);
-      else this.entries.push(this.entry(name, line, toggled));
+      else this.entries.push(this.entry(line, toggled));
     }
     this.place = document.createElement("span");
     this.place.className = "legend-place";
     this.element.append(...this.entries.map((entry) => entry.button), this.place);
   }
 
-  private entry(name: string, line: Line, toggled: (name: string) => void): Entry {
+  private entry(line: Line, toggled: (name: string) => void): Entry {
+    const name = line.label;
     const button = document.createElement("button");
     button.type = "button";
     button.title = `Show or hide ${name}`;
@@ -60,11 +56,6 @@ export class Legend {
     button.append(swatch, label, value);
     button.addEventListener("click", () => toggled(name));
     return { name, lines: [line], button, value };
-  }
-
-  /** The name by which a line is switched. */
-  nameOf(line: Line): string {
-    return this.names.get(line) ?? line.label;
   }
 
   refresh(): void {
@@ -93,10 +84,4 @@ export class Legend {
       entry.value.textContent = near === null ? "" : `${near.member}: ${value(near) ?? "\u2013"}`;
     }
   }
-}
-
-/** The name of the group of a line without a label: that of the line with its source. */
-function sourceOf(panel: Panel, line: Line): string | undefined {
-  const source = line.member.replace(/-\d+$/, "");
-  return panel.lines.find((other) => other.label !== "" && other.member.replace(/-\d+$/, "") === source)?.label;
 }

@@ -16,7 +16,7 @@ export interface Drawn {
 /** A line; `path` gives the path of one that is not joined points. */
 export function stroke(line: Line, path: uPlot.Series.PathBuilder): uPlot.Series {
   const series: uPlot.Series = {
-    label: line.label || line.member,
+    label: line.label,
     stroke: token(`--c${line.colour % 8}`),
     width: line.faint ? 0.8 : line.bound || isMark(line.shape) ? 1.2 : line.shape === "bars" ? 2 : 1.6,
     spanGaps: true,

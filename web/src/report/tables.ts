@@ -25,17 +25,20 @@ const UNITS: Readonly<Record<string, number>> = {
   "%": 1,
 };
 
+/** A number with its unit. A date, a time of day and an address go on after their first number. */
+const NUMBER = /^\s*\u2248?([-+\u2212]?\d[\d\s]*(?:\.\d+)?(?:e[-+]?\d+)?)(?!\s*\d|[-:.]+\w)\s*([^\s\d]*)/;
+
 /** The number at the beginning of a cell in its base unit, also of an estimate (≈); `null` for another text. */
 export function numberOf(text: string): number | null {
-  const found = /^\s*\u2248?([-+\u2212]?\d[\d\s\u00a0\u202f]*(?:\.\d+)?(?:e[-+]?\d+)?)\s*([^\s\d]*)/.exec(text);
+  const found = NUMBER.exec(text);
   if (found === null) return null;
-  const value = Number(found[1]!.replace(/[\s\u00a0\u202f]/g, "").replace("\u2212", "-"));
+  const value = Number(found[1]!.replace(/\s/g, "").replace("\u2212", "-"));
   const unit = found[2]!.replace(/[,;]$/, "");
   return Number.isFinite(value) ? value * (UNITS[unit] ?? 1) : null;
 }
 
 /** Numbers in their order before texts in theirs; empty cells last, in either direction. */
-function compare(a: string, b: string, down: boolean): number {
+export function compare(a: string, b: string, down: boolean): number {
   const empty = (text: string) => text === "" || text === "\u2013";
   if (empty(a) || empty(b)) return Number(empty(a)) - Number(empty(b));
   const [x, y] = [numberOf(a), numberOf(b)];

@@ -54,7 +54,10 @@ fn pair(
         .filter(|(_, probe)| probe.received >= FEWEST)
         .map(|(label, probe)| (label, &probe.rtt_distribution))
         .collect();
-    let ends = lines.iter().filter_map(|(_, distribution)| span(distribution));
+    let width_s = common_width(&lines);
+    let binned: Vec<(String, Distribution)> =
+        lines.iter().map(|(label, distribution)| (label.clone(), widened(distribution, width_s))).collect();
+    let ends = lines.iter().map(|(_, own)| *own).chain(binned.iter().map(|(_, wide)| wide)).filter_map(span);
     let Some((from, to)) = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else { return html! {} };
     let (own, unit) = (frame(&run.summary), format::unit_for(to, format::SECONDS));
     let frame = Frame {
@@ -63,9 +66,10 @@ fn pair(
         phases: Vec::new(),
         ..frame_like.cloned().unwrap_or(own)
     };
+    let binned = binned.iter().map(|(label, wide)| (label.clone(), wide)).collect::<Vec<_>>();
     let panels = [
         panel(format!("{title} at or below a time"), &lines, cumulative),
-        panel(format!("{title} by time, in bins"), &lines, shares),
+        panel(format!("{title} by time, in bins of {}", format::seconds(width_s)), &binned, shares),
     ];
     html! { @for panel in &panels { (gallery.figure(panel, &frame, true)) } }
 }
@@ -89,6 +93,31 @@ fn panel(title: String, lines: &[(String, &Distribution)], points: fn(&Distribut
         named_by: None,
         marks: false,
     }
+}
+
+/// The least width that is a whole number of bins of each distribution. Widths are 1, 2 or 5 times a power of ten, so
+/// the widest bins are that wide, or half of it.
+fn common_width(lines: &[(String, &Distribution)]) -> f64 {
+    let widths = || lines.iter().filter_map(|(_, distribution)| distribution.bin_width_s);
+    let widest = widths().fold(0.0, f64::max);
+    let is_whole = |ratio: f64| (ratio - ratio.round()).abs() < 1e-6 * ratio;
+    if widths().all(|own| is_whole(widest / own)) { widest } else { 2.0 * widest }
+}
+
+/// The distribution in bins of `width_s`, each of which holds whole bins of its own.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of a bin: whole and positive")]
+fn widened(distribution: &Distribution, width_s: f64) -> Distribution {
+    let Some(own_s) = distribution.bin_width_s else { return Distribution::default() };
+    // The bin that holds the middle of an own one.
+    let bin = |number: u64| ((to_f64(number) + 0.5) * own_s / width_s) as u64;
+    let first_bin = bin(distribution.first_bin);
+    let mut counts = Vec::new();
+    for (number, count) in (distribution.first_bin..).zip(&distribution.counts) {
+        let place = (bin(number) - first_bin) as usize;
+        counts.resize(place + 1, 0);
+        counts[place] += count;
+    }
+    Distribution { bin_width_s: Some(width_s), first_bin, counts }
 }
 
 /// From the lower end of the first bin to the upper end of the last.
@@ -133,6 +162,23 @@ mod tests {
     fn a_cumulative_distribution_ends_at_one() {
         assert_eq!(cumulative(&distribution()), [(1.0, 0.0), (1.5, 0.25), (2.0, 0.25), (2.5, 1.0)]);
         assert_eq!(cumulative(&Distribution::default()), []);
+    }
+
+    /// Bins of 20 and of 2 ms: of 50 values from 6 to 10 ms all are in the first bin of 20 ms. Bins of 2 and 5 ms have
+    /// 10 ms in common.
+    #[test]
+    fn histograms_of_one_axis_have_bins_of_one_width() {
+        let of = |ms: f64, first_bin, counts: &[u64]| Distribution {
+            bin_width_s: Some(ms / 1e3),
+            first_bin,
+            counts: counts.to_vec(),
+        };
+        let (wide, narrow) = (of(20.0, 2, &[1, 0, 3]), of(2.0, 3, &[20, 30, 0, 0, 0, 0, 0, 5]));
+        let width_s = common_width(&[(String::new(), &wide), (String::new(), &narrow)]);
+        assert_eq!((widened(&wide, width_s), widened(&narrow, width_s)), (wide, of(20.0, 0, &[50, 5])));
+        let (two, five) = (of(2.0, 6, &[1, 2, 3]), of(5.0, 1, &[4, 5]));
+        let width_s = common_width(&[(String::new(), &two), (String::new(), &five)]);
+        assert_eq!((widened(&two, width_s), widened(&five, width_s)), (of(10.0, 1, &[6]), of(10.0, 0, &[4, 5])));
     }
 
     #[test]

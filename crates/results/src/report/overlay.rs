@@ -1,7 +1,7 @@
 //! The panels of a comparison: one for each quantity, with one line per run.
 //!
-//! The quantities are those that a user experiences: the goodput of each source, the round trip of
-//! each ping, and every queue of the path, also in a middlebox. Flows of one source are combined,
+//! The quantities are those that a user experiences: the goodput of each `[[traffic]]`, the round trip of
+//! each ping, and every queue of the path, also in a middlebox. Flows of one `[[traffic]]` are combined,
 //! and lines are means over a time, because superimposed sawteeth of several runs hide the
 //! differences. The table above the panels has the maxima. Panels without information are omitted:
 //! queues of at most one packet, and datagrams at one constant rate in all runs.
@@ -23,6 +23,8 @@ const MOST: usize = 6;
 
 /// Time and value.
 type Points = Vec<(f64, f64)>;
+/// A label with its value.
+type Labelled = (String, f64);
 
 /// A quantity that is compared.
 struct Quantity {
@@ -31,12 +33,12 @@ struct Quantity {
     title: &'static str,
     units: &'static [Unit],
     /// The name of the panel to which a series belongs.
-    subject: fn(&str) -> &str,
+    subject: for<'a> fn(&[Run], &'a str) -> &'a str,
     /// Whether the panel of a subject is informative. The last argument is its maximum as a share
     /// of that of all panels.
     tells: fn(&[Run], &str, &Panel, f64) -> bool,
     /// A reference value with its label.
-    reference: fn(&Summary, &str) -> Option<(String, f64)>,
+    reference: fn(&[Run], &Summary, &str) -> Option<Labelled>,
 }
 
 const QUANTITIES: [Quantity; 4] = [
@@ -44,7 +46,7 @@ const QUANTITIES: [Quantity; 4] = [
         series: "goodput_bps",
         title: "Goodput of",
         units: format::RATES,
-        subject: source,
+        subject: traffic,
         tells: |runs, name, panel, _| !is_one_rate(runs, name, panel),
         reference: capacity,
     },
@@ -52,25 +54,25 @@ const QUANTITIES: [Quantity; 4] = [
         series: "rtt_s",
         title: "Round-trip time of",
         units: format::SECONDS,
-        subject: |probe| probe,
+        subject: |_, probe| probe,
         tells: |_, _, _, _| true,
-        reference: |_, _| None,
+        reference: |_, _, _| None,
     },
     Quantity {
         series: "queue_delay_s",
         title: "Delay in the queue of",
         units: format::SECONDS,
-        subject: |link| link,
+        subject: |_, link| link,
         tells: is_queue,
-        reference: |_, _| None,
+        reference: |_, _, _| None,
     },
     Quantity {
         series: "queue_bytes",
         title: "Queue of",
         units: format::BYTES,
-        subject: |link| link,
+        subject: |_, link| link,
         tells: is_queue,
-        reference: |_, _| None,
+        reference: |_, _, _| None,
     },
 ];
 
@@ -94,7 +96,7 @@ fn of_quantity(quantity: &Quantity, runs: &[Run]) -> Vec<Panel> {
     let series = |run: &Run| {
         let of_quantity = run.series.iter().filter(|series| series.name == quantity.series);
         of_quantity
-            .map(|series| ((quantity.subject)(&series.entity).to_owned(), series.points.clone()))
+            .map(|series| ((quantity.subject)(runs, &series.entity).to_owned(), series.points.clone()))
             .collect::<Vec<_>>()
     };
     let runs_series: Vec<Vec<(String, Points)>> = runs.iter().map(series).collect();
@@ -126,6 +128,14 @@ fn bin(runs: &[Run]) -> f64 {
     round_step(runs[0].summary.run.duration_s / panels::MEANS)
 }
 
+/// The `[[traffic]]` of a flow. Phases name it: one whose own name ends in a number is not a member of another, unless
+/// the number is that of a line, as in `download-line-3`.
+fn traffic<'a>(runs: &[Run], flow: &'a str) -> &'a str {
+    let mut names = runs.iter().flat_map(|run| &run.summary.phases).flat_map(|phase| &phase.traffic);
+    let source = source(flow);
+    if !source.ends_with("-line") && names.any(|name| name == flow) { flow } else { source }
+}
+
 /// True for a queue with more than one packet on a link that is busy in some run or has no rate, as
 /// in a middlebox; elsewhere only if its delay is not much shorter than theirs.
 fn is_queue(runs: &[Run], link: &str, _: &Panel, share: f64) -> bool {
@@ -137,7 +147,8 @@ fn is_queue(runs: &[Run], link: &str, _: &Panel, share: f64) -> bool {
 
 /// True for datagrams that are received at one rate, all the time and in all runs.
 fn is_one_rate(runs: &[Run], name: &str, panel: &Panel) -> bool {
-    let mut flows = runs.iter().flat_map(|run| &run.summary.flows).filter(|flow| source(&flow.name) == name).peekable();
+    let flows = runs.iter().flat_map(|run| &run.summary.flows);
+    let mut flows = flows.filter(|flow| traffic(runs, &flow.name) == name).peekable();
     if flows.peek().is_none() || flows.any(|flow| flow.setup.tcp.is_some()) {
         return false;
     }
@@ -162,8 +173,8 @@ fn panel(
     peak: f64,
 ) -> Panel {
     let bin = bin(runs);
-    let references: Vec<Option<(String, f64)>> =
-        runs.iter().map(|run| (quantity.reference)(&run.summary, subject)).collect();
+    let references: Vec<Option<Labelled>> =
+        runs.iter().map(|run| (quantity.reference)(runs, &run.summary, subject)).collect();
     // A capacity that differs between runs is no reference for all lines.
     let same = references.windows(2).all(|pair| pair[0] == pair[1]);
     let reference = references.into_iter().next().flatten().filter(|(_, value)| same && *value <= peak * 1.5);
@@ -221,10 +232,13 @@ fn sum<'a>(series: impl Iterator<Item = &'a Points>) -> Points {
     sums.into_iter().map(|(time, value)| (f64::from_bits(time), value)).collect()
 }
 
-/// The payload capacity of the narrowest link that the data of `source` crosses.
-fn capacity(summary: &Summary, name: &str) -> Option<(String, f64)> {
-    let flow = summary.flows.iter().find(|flow| source(&flow.name) == name)?;
-    let (link, bps) = narrowest(summary, flow)?;
+/// The payload capacity of the narrowest link that the data of a `[[traffic]]` crosses; `None` if its flows have
+/// several.
+fn capacity(runs: &[Run], summary: &Summary, name: &str) -> Option<Labelled> {
+    let flows = summary.flows.iter().filter(|flow| traffic(runs, &flow.name) == name);
+    let mut links = flows.map(|flow| narrowest(summary, flow));
+    let (link, bps) = links.next()??;
+    links.all(|other| other.is_some_and(|(name, _)| name == link)).then_some(())?;
     Some((format!("capacity of {link}, {}", format::rate(bps)), bps))
 }
 
@@ -257,6 +271,38 @@ mod tests {
         assert_eq!(lines, [("one", 0, 3e6), ("other", 1, 1e6)]);
         // A run has one colour in all panels, also where another run has no line.
         assert_eq!(panels[1].lines.iter().map(|line| line.colour).collect::<Vec<_>>(), [1]);
+    }
+
+    /// Two flows of one `[[traffic]]` on two lines have no capacity in common; two `[[traffic]]`, each on a line of its
+    /// own, have one each.
+    #[test]
+    fn traffic_whose_name_ends_in_a_number_is_not_added_up() {
+        let names = ["upload-1", "upload-2", "download-1", "download-2", "web-line-1", "web-line-2"];
+        let links = ["up-1", "up-2", "down-1", "down-2", "dslam", "dslam"];
+        let mut one = run("one", &names.map(|name| ("goodput_bps", name, 8e4)));
+        let traffic = ["upload-1", "upload-2", "download", "web-line-1", "web-line-2"].map(String::from).to_vec();
+        one.summary.phases = vec![crate::schema::Phase { traffic, ..Default::default() }];
+        one.summary.links =
+            links.map(|name| Link { payload_capacity_bps: Some(9e4), ..link(name, 0, Some(1e5)) }).to_vec();
+        let flow = |(name, link): (&str, &str)| {
+            let setup = FlowSetup { data_path: [link.into()].into(), tcp: Some("reno".into()), ..FlowSetup::default() };
+            Flow { name: name.into(), setup, ..Flow::default() }
+        };
+        one.summary.flows = names.into_iter().zip(links).map(flow).collect();
+        let panels = overlays(&[one]);
+        let told: Vec<(&str, f64, &str)> = panels
+            .iter()
+            .map(|panel| (panel.title.as_str(), panel.lines[0].points[0].1, panel.notes[0].as_str()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("Goodput of upload-1", 8e4, "dashed: capacity of up-1, 90 kbit/s"),
+                ("Goodput of upload-2", 8e4, "dashed: capacity of up-2, 90 kbit/s"),
+                ("Goodput of download", 16e4, "means of 50 ms"),
+                ("Goodput of web-line", 16e4, "peaks above the scale are cut"),
+            ]
+        );
     }
 
     #[test]

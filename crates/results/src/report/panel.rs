@@ -4,6 +4,7 @@
 //! that a drawing stays small and shows every peak. Coordinates have one decimal.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 
@@ -37,7 +38,7 @@ pub(crate) struct Panel {
 /// One line of a panel.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Line {
-    /// The name; empty for a member of a group that another line names.
+    /// The name, by which a reader switches the line; drawn once for lines that share it, at the first of them.
     pub(crate) label: String,
     /// Index of the colour; on a page of several runs that of the run.
     pub(crate) colour: usize,
@@ -51,7 +52,7 @@ pub(crate) struct Line {
     pub(crate) points: Vec<(f64, f64)>,
     /// The samples whose means the points are; empty if the points are samples themselves. Scripts draw them.
     pub(crate) samples: Vec<(f64, f64)>,
-    /// The subject of a member of a group, which has no label of its own; else empty.
+    /// The subject of one of several lines that share a name; else empty.
     pub(crate) member: String,
     /// Half the width of the interval of each point; empty without intervals.
     pub(crate) spread: Vec<f64>,
@@ -148,7 +149,8 @@ impl Panel {
                         d=(path(&self.place(line, frame), plot, if line.faint { FAINT_COLUMN } else { 1 })) {}
                 }
                 @if !line.spread.is_empty() { (self.intervals(line, frame)) }
-                @for (x, y) in self.place(line, frame).into_iter().filter(|_| self.marks) {
+                @let is_marked = self.marks || line.shape == Shape::Dot && line.spread.is_empty();
+                @for (x, y) in self.place(line, frame).into_iter().filter(|_| is_marked) {
                     circle class={ (class) " c" (line.colour % COLOURS) } cx=(coordinate(x)) cy=(coordinate(y))
                         r="2.5" {}
                 }
@@ -281,7 +283,8 @@ impl Panel {
             .map(Entry::Reference)
             .collect();
         let mut within = Vec::new();
-        for (index, line) in self.lines.iter().enumerate().filter(|(_, line)| !line.label.is_empty()) {
+        let mut named = BTreeSet::from([""]);
+        for (index, line) in self.lines.iter().enumerate().filter(|(_, line)| named.insert(&line.label)) {
             if self.named_by.is_some() || frame.time.place(active(&line.points).1) >= REACHES_THE_END {
                 margin.push(Entry::Line(index));
             } else {

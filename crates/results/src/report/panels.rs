@@ -147,18 +147,12 @@ impl Common {
         for series in &drawn {
             *members.entry(source(&series.entity)).or_default() += 1;
         }
-        let mut named = BTreeSet::new();
         let line = |series: &&Series| {
             let group = source(&series.entity);
             let count = members.get(group).copied().unwrap_or(1);
             let faint = self.grouped && count > 1;
             let name = if faint { group } else { &series.entity };
-            let label = match (faint, named.insert(group.to_owned())) {
-                (false, _) => series.entity.clone(),
-                // The first of a group has the group's name.
-                (true, true) => format!("{group} (each of {count})"),
-                (true, false) => String::new(),
-            };
+            let label = if faint { format!("{group} (each of {count})") } else { series.entity.clone() };
             let (colour, dash) = self.look(name, look);
             let samples = if mean_over_s(quantity, run).is_some() { series.points.clone() } else { Vec::new() };
             let member = if faint { series.entity.clone() } else { String::new() };
@@ -289,7 +283,8 @@ mod tests {
     fn many_flows_of_a_source_share_one_name_and_colour() {
         let series = (1..=48).map(|n| goodput(&format!("download-{n}"), 1e6)).chain([goodput("upload", 5e5)]);
         let panels = panels(&[run(series.collect())], |_| true);
-        let labels: Vec<&str> = panels[0][0].lines.iter().map(|l| l.label.as_str()).filter(|l| !l.is_empty()).collect();
+        let mut labels: Vec<&str> = panels[0][0].lines.iter().map(|line| line.label.as_str()).collect();
+        labels.dedup();
         assert_eq!(labels, ["download (each of 48)", "upload"]);
         assert!(panels[0][0].lines[..48].iter().all(|line| line.colour == 0 && line.faint));
         assert!(!panels[0][0].lines[48].faint);

@@ -6,6 +6,7 @@ use super::document::document;
 use super::gallery::Gallery;
 use super::panel::{Frame, Line as PanelLine, Panel};
 use super::scale::Axis;
+use super::shape::Shape;
 use super::tables;
 use crate::format;
 use crate::tabular::Table;
@@ -60,8 +61,10 @@ pub enum Quantity {
 /// A line of a chart.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// The name of the line.
+    /// The name of the line, or of several lines of one subject, which a reader switches together.
     pub label: String,
+    /// The name of this line alone, such as `gateway, median`.
+    pub member: String,
     /// The number of its colour; lines of one colour differ in their dashes.
     pub colour: usize,
     /// The number of its dashes.
@@ -113,18 +116,19 @@ fn panel(chart: &Chart, span_s: (f64, f64)) -> Panel {
     let points = chart.lines.iter().flat_map(|line| line.parts.iter().flatten());
     let largest = points.map(|(_, value)| *value).fold(0.0, f64::max);
     let line = |line: &Line| {
-        // The last part has the name: names stand at the ends of lines.
-        let last = line.parts.len().saturating_sub(1);
-        let part = |(index, points): (usize, &Vec<(f64, f64)>)| PanelLine {
-            label: if index == last { line.label.clone() } else { String::new() },
+        let part = |points: &Vec<(f64, f64)>| PanelLine {
+            label: line.label.clone(),
+            member: line.member.clone(),
             colour: line.colour,
             dash: line.dash,
+            // A point between two gaps is no line.
+            shape: if points.len() == 1 { Shape::Dot } else { Shape::Line },
             points: points.clone(),
             ..PanelLine::default()
         };
-        line.parts.iter().enumerate().map(part).collect::<Vec<_>>()
+        // The last part is the first line, which the drawing names: names stand at the ends of lines.
+        line.parts.iter().rev().map(part).collect::<Vec<_>>()
     };
-    let alone = |line: &Line| line.parts.iter().any(|part| part.len() == 1);
     Panel {
         title: chart.title.clone(),
         axis: Axis::from_zero(largest, chart.quantity.units(), 5),
@@ -132,8 +136,7 @@ fn panel(chart: &Chart, span_s: (f64, f64)) -> Panel {
         references: Vec::new(),
         notes: Vec::new(),
         named_by: Some(span_s),
-        // A point between two gaps is no line.
-        marks: chart.lines.iter().any(alone),
+        marks: false,
     }
 }
 
@@ -159,6 +162,7 @@ mod tests {
                 quantity: Quantity::Time,
                 lines: vec![Line {
                     label: "gateway".to_owned(),
+                    member: "gateway, median".to_owned(),
                     colour: 0,
                     dash: 0,
                     parts: vec![vec![(1000.0, 0.01), (1200.0, 0.02)], vec![(1500.0, 0.03), (2000.0, 0.01)]],
@@ -173,6 +177,24 @@ mod tests {
     fn the_script_of_the_page_has_the_clock_of_its_axis() {
         let page = Timeline { offsets_s: vec![(1000.0, 3600.0), (1600.0, 7200.0)], ..page() };
         assert!(timeline(&page).contains(r#""clock":[[1000.0,3600.0],[1600.0,7200.0]]"#), "{}", timeline(&page));
+    }
+
+    /// 1300 s is at 0.3 of the plot, as below: 52 + 0.3 * 898.
+    #[test]
+    fn a_point_between_two_gaps_is_a_dot() {
+        let mut page = page();
+        page.charts[0].lines[0].parts.insert(1, vec![(1300.0, 0.02)]);
+        let html = timeline(&page);
+        assert_eq!((html.matches("<circle").count(), html.matches("cx=\"321.4\"").count()), (1, 1), "{html}");
+        assert_eq!(html.matches(r#""shape":"dot""#).count(), 1, "{html}");
+    }
+
+    /// The script switches all parts of a line together, and the drawing names the last of them.
+    #[test]
+    fn every_part_of_a_line_has_its_name() {
+        let html = timeline(&page());
+        assert_eq!(html.matches(r#""label":"gateway","member":"gateway, median""#).count(), 2, "{html}");
+        assert_eq!(html.matches(">gateway<").count(), 1, "{html}");
     }
 
     /// The plot is 1140 less 52 and 190 wide: a quarter is 52 + 898 / 4, half 52 + 898 / 2.

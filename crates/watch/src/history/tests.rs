@@ -60,6 +60,20 @@ fn a_short_span_is_read_from_fine_rows_and_a_long_one_from_coarse_ones() {
     assert_eq!(read(START_S - 365 * DAY_S, START_S + DAY_S), (Resolution::Hour, 4 * DAY_S));
 }
 
+/// An hour is 600 bins of 10 s, each sixth of which would have a ping.
+#[test]
+fn no_bin_is_shorter_than_the_interval_of_the_watcher() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&folder.path().join("line.watch"), Limits::default()).unwrap();
+    for minute in 1..=60 {
+        let pings = vec![Ping { path: path(), age_ms: 1000, rtt_ns: Some(20_000_000) }];
+        let (end_ms, span_ms) = ((START_S + minute * 60) * 1000, if minute == 1 { 0 } else { 60_004 });
+        store.append(&Interval { end_ms, span_ms, pings, ..Interval::default() }).unwrap();
+    }
+    let history = History::read(&store, &wish(START_S, START_S + HOUR_S, 600), &|_| 0).unwrap();
+    assert_eq!((history.resolution, history.bin_s, history.paths[0].spans.len()), (Resolution::Raw, 60, 60));
+}
+
 /// Two weeks until a time that is no whole second, and those of local dates with the end of summer time, have minutes.
 #[test]
 fn two_weeks_are_read_from_minutes_and_a_longer_span_from_hours() {

@@ -96,6 +96,21 @@ impl Store {
         count.map(unsigned).map_err(|error| self.wrong(error))
     }
 
+    /// The usual length of the newest intervals between two times; zero without any.
+    pub(crate) fn interval_s(&self, from_s: i64, to_s: i64) -> Result<i64, Error> {
+        let read = || {
+            let mut query = self.connection.prepare_cached(
+                "SELECT span_ms FROM interval WHERE end_ms BETWEEN ?1 AND ?2 AND span_ms > 0 \
+                 ORDER BY end_ms DESC LIMIT 99",
+            )?;
+            let spans_ms = query.query_map([from_s * 1000, to_s * 1000], |row| row.get(0))?;
+            spans_ms.collect::<rusqlite::Result<Vec<i64>>>()
+        };
+        let mut spans_ms = read().map_err(|error| self.wrong(error))?;
+        spans_ms.sort_unstable();
+        Ok(spans_ms.get(spans_ms.len() / 2).map_or(0, |ms| (ms + 500) / 1000))
+    }
+
     /// The answer to a question.
     ///
     /// # Errors

@@ -46,9 +46,12 @@ fn charts(history: &History) -> Vec<Chart> {
             history,
             "Round-trip time, median and 99th percentile (dashed)",
             Quantity::Time,
-            &[|span| ns(span.rtts.quantile_ns(0.5)), |span| ns(span.rtts.quantile_ns(0.99))],
+            &[
+                (", median", |span| ns(span.rtts.quantile_ns(0.5))),
+                (", 99th percentile", |span| ns(span.rtts.quantile_ns(0.99))),
+            ],
         ),
-        pings(history, "Loss", Quantity::Share, &[PingSpan::loss]),
+        pings(history, "Loss", Quantity::Share, &[("", PingSpan::loss)]),
     ];
     let mut places: BTreeMap<&str, Vec<&QueueHistory>> = BTreeMap::new();
     for queue in history.queues.iter().filter(|queue| tables::is_drawn(queue)) {
@@ -80,12 +83,14 @@ fn to_f64(count: u64) -> f64 {
     lastmile_results::format::to_f64(count)
 }
 
-fn pings(history: &History, title: &str, quantity: Quantity, values: &[Value<PingSpan>]) -> Chart {
+/// A chart of values of each path, and what follows the name of the path in theirs.
+fn pings(history: &History, title: &str, quantity: Quantity, values: &[(&str, Value<PingSpan>)]) -> Chart {
     let mut lines = Vec::new();
     for (colour, path) in history.paths.iter().take(MOST_LINES).enumerate() {
-        for (dash, value) in values.iter().enumerate() {
-            let label = if dash == 0 { path.path.to_string() } else { String::new() };
-            lines.push(ChartLine { label, colour, dash, parts: parts(history, &path.spans, *value) });
+        for (dash, (what, value)) in values.iter().enumerate() {
+            let label = path.path.to_string();
+            let (member, parts) = (format!("{label}{what}"), parts(history, &path.spans, *value));
+            lines.push(ChartLine { label, member, colour, dash, parts });
         }
     }
     Chart { title: title.to_owned(), quantity, lines }
@@ -101,7 +106,8 @@ fn queues_chart(
     let line = |(colour, queue): (usize, &&QueueHistory)| {
         let class = queue.name.class.as_str();
         let label = if class.is_empty() { "all" } else { class }.to_owned();
-        ChartLine { label, colour, dash: 0, parts: parts(history, &queue.spans, value) }
+        let parts = parts(history, &queue.spans, value);
+        ChartLine { member: label.clone(), label, colour, dash: 0, parts }
     };
     let lines = queues.iter().take(MOST_LINES).enumerate().map(line).collect();
     Chart { title: format!("{place}: {what}"), quantity, lines }
