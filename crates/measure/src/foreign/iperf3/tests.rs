@@ -131,6 +131,44 @@ fn results_of_boundless_length_are_refused() {
     assert!(error.contains("announces 4294967295 bytes of results"), "{error}");
 }
 
+/// The warnings on a download by Reno, which every Linux has, from a server that names this congestion control.
+fn warnings(used: &str) -> Vec<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut load = load(listener.local_addr().unwrap().port());
+    load.settings.congestion = Some("reno".to_owned());
+    let (transferred, stop) = (Transferred::default(), Stop::default());
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut control, _) = listener.accept().unwrap();
+            control.read_exact(&mut [0; protocol::COOKIE_LEN]).unwrap();
+            begin(&listener, &mut control).write_all(&[7]).unwrap();
+            while transferred.totals() == (0, 0) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            stop.request();
+            control.read_exact(&mut [0]).unwrap();
+            control.write_all(&[13]).unwrap();
+            read_json(&mut control);
+            let text = format!(
+                r#"{{"cpu_util_total":0,"cpu_util_user":0,"cpu_util_system":0,"sender_has_retransmits":1,
+                "congestion_used":"{used}",
+                "streams":[{{"id":1,"bytes":1,"retransmits":0,"jitter":0,"errors":0,"packets":0}}]}}"#
+            );
+            let len = u32::try_from(text.len()).unwrap().to_be_bytes();
+            control.write_all(&[&len, text.as_bytes(), &[14]].concat()).unwrap();
+            control.read_exact(&mut [0]).unwrap();
+        });
+        load.run(Direction::Download, &transferred, &stop).unwrap();
+    });
+    load.warnings()
+}
+
+#[test]
+fn a_server_that_sends_by_another_congestion_control_has_a_warning() {
+    assert_eq!(warnings("cubic"), ["the server sends by cubic, since it does not have reno"]);
+    assert_eq!(warnings("reno"), [""; 0]);
+}
+
 #[test]
 fn a_port_without_a_server_is_named() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
