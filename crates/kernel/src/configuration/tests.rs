@@ -137,7 +137,11 @@ fn priorities_are_bands_of_prio_or_else_classes_of_htb() {
     let urgent = "tc class add dev $DEV parent 1a57:1 classid 1a57:10 htb rate 8000bit ceil 512000bit burst 5088 \
                   cburst 5088 prio 0 quantum 1696";
     assert!(all.contains(&urgent.to_owned()), "{all:#?}");
+    // The default of the root is the line's class. Below it classes replace prio, and HTB takes no such default.
+    let unmatched = "try tc filter add dev $DEV parent 1a57: protocol all u32 match u32 0 0 classid 1a57:11";
+    assert_eq!(all.iter().filter(|line| *line == unmatched).count(), 1, "{all:#?}");
     let Some(Step::Choice { then, otherwise, .. }) = configuration.steps.last() else { panic!("prio, or else HTB") };
+    assert!(!format!("{then:?}").contains("u32") && format!("{otherwise:?}").contains("u32"), "{all:#?}");
     // A band of prio is the class of its number; packets that no rule matches go to the last.
     for (steps, class, otherwise) in [(then, "1a58:1", "1a58:2"), (otherwise, "1a57:10", "1a57:11")] {
         let (_, texts) = tables(steps);
