@@ -86,6 +86,12 @@ fn has_filter(device: &str, which: &str) -> Result<bool, Error> {
     Ok(!shown.trim().is_empty())
 }
 
+/// The own name of a device, which may be called by an alternative one; `None` without the device.
+pub(super) fn link_name(device: &str) -> Option<String> {
+    let links = json(&format!("ip -j link show dev {device}")).ok()?;
+    links.first()?["ifname"].as_str().map(str::to_owned)
+}
+
 /// The kind of frames of a device, in the words of ip(8). By ip and not by /sys, which may be that
 /// of another namespace.
 pub(super) fn link_type(device: &str) -> Result<String, Error> {
