@@ -412,7 +412,7 @@ fn pie(config: &aqm::pie::Config, accounting: &Accounting) -> Discipline {
 fn controlled(discipline: Discipline, control: &aqm::pie::Parameters) -> Discipline {
     discipline
         .time("target", control.target)
-        .time("tupdate", control.period)
+        .ticks("tupdate", control.period)
         .number("alpha", control.alpha.into())
         .number("beta", control.beta.into())
         .option(ecn(control.ecn))
