@@ -414,8 +414,8 @@ const NO_MEMORY: &str = "connection tracking: rules that ask for connections or 
 /// Said where no table can be loaded.
 const NO_RULES: &str = "nft(8), or what its table needs: every packet goes to the default class";
 
-/// The class of packets that no rule has seen, where the default of the root is a class with classes below it: HTB sends
-/// packets to that one ahead of all classes, unshaped. HTB looks at the priority of a packet first.
+/// The class of packets that no rule has seen, where the default of the root has classes below it: HTB sends packets to
+/// such a class ahead of all, unshaped. HTB looks at the priority of a packet first.
 fn without_default(device: &str, minor: u32) -> Step {
     let words = format!("tc filter add dev {device} parent {MAJOR:x}: protocol all u32 match u32 0 0 classid");
     Step::Choice {

@@ -74,7 +74,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// The name of tc(8): `htb 1:10`. The kernel's own disciplines below another, as those of `mq` are, share the handle
+    /// The name of tc(8): `htb 1:10`. The kernel's own disciplines below another, as those of `mq`, share the handle
     /// zero, so their names have the parent: `pfifo_fast 0: of 805b:4`.
     #[must_use]
     pub fn name(&self) -> String {

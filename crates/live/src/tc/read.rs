@@ -296,7 +296,7 @@ mod tests {
     /// As iproute2 5.10 to 7.1 print them.
     #[test]
     fn size_tables_are_read_from_their_lines() {
-        let shown = "qdisc htb 1a57: root refcnt 2 r2q 10 default 0x11 direct_packets_stat 0 ver 3.17 direct_qlen 1000\n \
+        let shown = "qdisc htb 1a57: root refcnt 2 r2q 10 default 0x11 ver 3.17 direct_qlen 1000\n \
                      linklayer atm overhead -4 mpu 74 mtu 2047 tsize 2048 \n\
                      qdisc bfifo 1a58: parent 1a57:10 limit 10000b\n";
         let tables = size_tables(shown);

@@ -72,7 +72,7 @@ fn readings(interface: &Interface, queues: &[Queue]) -> Vec<Reading> {
         },
         backlog: Some(Backlog { packets: queue.backlog_packets, bytes: queue.backlog_bytes }),
     };
-    // A device without a queue has a discipline that counts nothing. Classes of these kinds are the flows of the moment.
+    // A device without a queue has a discipline that counts nothing. Classes of these kinds are flows of the moment.
     let flow = |queue: &Queue| queue.is_class && ["fq_codel", "sfq", "cake"].contains(&queue.kind.as_str());
     let queues = queues.iter().filter(|queue| queue.kind != "noqueue" && !flow(queue)).map(queue);
     [traffic("received", &interface.received), traffic("sent", &interface.sent)].into_iter().chain(queues).collect()
