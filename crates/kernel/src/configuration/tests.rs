@@ -321,6 +321,7 @@ fn docsis_pie_becomes_pie_with_its_target_and_period() {
     assert!(all[at].ends_with("pie limit 500 target 10000us tupdate 16000us alpha 4 beta 32 noecn"), "{}", all[at]);
     assert_eq!(all[at + 2], "tc qdisc add dev $DEV parent 1a57:1 handle 1a58: pfifo limit 10");
     assert!(configuration.left_out[0].contains("DOCSIS-PIE"), "{:?}", configuration.left_out);
+    assert!(format!("{:?}", configuration.steps).contains("(\"tupdate\", Ticks(16000))"), "{configuration:?}");
 }
 
 /// `sfq_change` of Linux: 127 packets of a flow, and as many flows as `flows` says, or else 128.
