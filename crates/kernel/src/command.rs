@@ -205,6 +205,9 @@ pub struct Expected {
     pub values: Vec<(&'static str, Value)>,
 }
 
+/// A tick of a kernel of 100 Hz.
+const LONGEST_TICK_US: u64 = 10_000;
+
 /// An expected value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Value {
@@ -227,6 +230,8 @@ pub enum Value {
     /// This time in microseconds. The kernel's CoDel stores times in units of 1024 ns, so the value
     /// read back may be up to two lower.
     Time(u64),
+    /// This time in microseconds. The kernel's PIE rounds it up to a tick, of 1 to 10 ms by the kernel's `HZ`.
+    Ticks(u64),
 }
 
 impl Value {
@@ -250,6 +255,7 @@ impl Value {
                 let most = i64::try_from(*us).unwrap_or(i64::MAX);
                 parse_number(found).is_some_and(|found| (least..=most).contains(&found))
             }
+            Self::Ticks(us) => found.parse::<u64>().is_ok_and(|found| (*us..us + LONGEST_TICK_US).contains(&found)),
         }
     }
 }
@@ -262,7 +268,7 @@ impl fmt::Display for Value {
             Self::Number(number) => write!(f, "{number}"),
             Self::Rate(rate) => write!(f, "{}bit", rate.as_bps()),
             Self::Burst { bytes, .. } | Self::Size(bytes) => write!(f, "{bytes}b"),
-            Self::Time(us) => write!(f, "{us}"),
+            Self::Time(us) | Self::Ticks(us) => write!(f, "{us}"),
         }
     }
 }
@@ -361,6 +367,14 @@ mod tests {
     fn a_time_of_codel_may_lose_a_unit() {
         assert!(Value::Time(5000).is("4999") && Value::Time(134_750).is("134749") && Value::Time(5000).is("5000"));
         assert!(!Value::Time(5000).is("4997") && !Value::Time(5000).is("5001"));
+    }
+
+    /// 15 ms are 15 ticks of 1000 Hz, 4 of 250 Hz, 5 of 300 Hz (16.67 ms) and 2 of 100 Hz.
+    #[test]
+    fn a_time_in_ticks_may_be_rounded_up() {
+        let period = Value::Ticks(15_000);
+        assert!(["15000", "16000", "16666", "20000"].iter().all(|found| period.is(found)));
+        assert!(!["14999", "25000", "", "30000"].iter().any(|found| period.is(found)));
     }
 
     #[test]

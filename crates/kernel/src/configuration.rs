@@ -350,6 +350,7 @@ impl Making {
             let parent = format!("{MAJOR:x}:{:x}", class.minor);
             self.queue(device, &parent, handle, class, queue, accounting);
         }
+        self.steps.extend(tree.otherwise.map(|minor| without_default(device, minor)));
         self.rules(device, tree, of_htb);
         // The other branch has reported it.
         self.left_out.truncate(said);
@@ -412,6 +413,19 @@ fn redirected(device: &str) -> Vec<Step> {
 const NO_MEMORY: &str = "connection tracking: rules that ask for connections or hosts never match";
 /// Said where no table can be loaded.
 const NO_RULES: &str = "nft(8), or what its table needs: every packet goes to the default class";
+
+/// The class of packets that no rule has seen, where the default of the root has classes below it: HTB sends packets to
+/// such a class ahead of all, unshaped. HTB looks at the priority of a packet first.
+fn without_default(device: &str, minor: u32) -> Step {
+    let words = format!("tc filter add dev {device} parent {MAJOR:x}: protocol all u32 match u32 0 0 classid");
+    Step::Choice {
+        about: vec!["packets without a class by the rules".to_owned()],
+        first: Command::new(&words).word(format!("{MAJOR:x}:{minor:x}")),
+        then: vec![],
+        lacking: "the u32 classifier: packets without a class by the rules are not shaped".to_owned(),
+        otherwise: vec![],
+    }
+}
 
 /// The handle of a class of HTB. HTB does not shape packets of the number 0.
 fn of_htb(class: Option<u32>) -> Handle {

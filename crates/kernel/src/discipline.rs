@@ -52,4 +52,10 @@ impl Discipline {
         let us = time.as_us();
         self.option(&format!("{option} {us}us")).reads(option, Value::Time(us))
     }
+
+    /// Adds a time that the kernel counts in ticks of its clock.
+    pub(crate) fn ticks(self, option: &'static str, time: Duration) -> Self {
+        let us = time.as_us();
+        self.option(&format!("{option} {us}us")).reads(option, Value::Ticks(us))
+    }
 }

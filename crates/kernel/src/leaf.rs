@@ -142,10 +142,7 @@ impl Nearest {
     fn find(&mut self, queue: &Spec, place: &Place<'_>) {
         match queue {
             Spec::Fifo(fifo::Config { limit, drop }) => self.fifo(*limit, *drop, place),
-            Spec::Sfq(config) => {
-                self.tried.push(sfq(config));
-                self.fifo(Limit::Packets(config.limit), Overflow::Tail, place);
-            }
+            Spec::Sfq(config) => self.sfq(config, place),
             Spec::FqCodel(config) => self.fq_codel(config, place),
             Spec::FqPie(config) => {
                 self.pie_burst(config.control.max_burst);
@@ -206,6 +203,21 @@ impl Nearest {
                 }
             }
         }
+    }
+
+    /// The kernel cuts larger numbers without a word (`sfq_change`).
+    fn sfq(&mut self, config: &fair::sfq::Config, place: &Place<'_>) {
+        let flows = u64::from(buckets(config.flows).min(SFQ_FLOWS));
+        let depth = config.depth.as_u64().min(SFQ_DEPTH);
+        let limit = config.limit.as_u64().min(depth * flows);
+        for (most, wanted, of) in [(depth, config.depth, " of a flow"), (limit, config.limit, "")] {
+            let wanted = wanted.as_u64();
+            if most < wanted {
+                self.remark_on_next(format!("the kernel's SFQ holds at most {most} packets{of}, not {wanted}"));
+            }
+        }
+        self.tried.push(sfq(config, limit, depth, flows));
+        self.fifo(Limit::Packets(config.limit), Overflow::Tail, place);
     }
 
     fn fq_codel(&mut self, config: &fair::fq_codel::Config, place: &Place<'_>) {
@@ -322,11 +334,17 @@ impl Nearest {
     }
 }
 
-fn sfq(config: &fair::sfq::Config) -> Discipline {
+/// `SFQ_MAX_DEPTH` and `SFQ_MAX_FLOWS` of `sch_sfq` of Linux.
+const SFQ_DEPTH: u64 = 127;
+const SFQ_FLOWS: u32 = 65_408;
+
+/// tc prints `flows` with its details alone.
+fn sfq(config: &fair::sfq::Config, limit: u64, depth: u64, flows: u64) -> Discipline {
     let mut sfq = Discipline::new("sfq")
-        .number("limit", config.limit.as_u64())
-        .number("depth", config.depth.as_u64())
-        .number("quantum", config.quantum.as_u64());
+        .number("limit", limit)
+        .number("depth", depth)
+        .number("quantum", config.quantum.as_u64())
+        .option(&format!("flows {flows}"));
     if let FlowKeys::Buckets { count, .. } = config.flows {
         sfq = sfq.number("divisor", count.get().next_power_of_two().min(65_536).into());
     }
@@ -394,7 +412,7 @@ fn pie(config: &aqm::pie::Config, accounting: &Accounting) -> Discipline {
 fn controlled(discipline: Discipline, control: &aqm::pie::Parameters) -> Discipline {
     discipline
         .time("target", control.target)
-        .time("tupdate", control.period)
+        .ticks("tupdate", control.period)
         .number("alpha", control.alpha.into())
         .number("beta", control.beta.into())
         .option(ecn(control.ecn))

@@ -49,6 +49,7 @@ pub fn write(configuration: &Configuration, devices: Devices<'_>) -> String {
     script.text.push_str(HELPERS);
     script.removal();
     script.text.push_str(REMOVE_ALONE);
+    script.text.push_str(OWN_NAME);
     if let Some(device) = configuration.counts_for {
         script.text.push_str(&frames(device));
     }
@@ -84,6 +85,20 @@ remove)
 esac
 ";
 
+/// Stops at an alternative name of a device (ip-link(8)), by which no rule would ever match.
+const OWN_NAME: &str = "
+# Rules compare the own name of the device.
+link=$(ip link show dev \"$DEV\")
+case $link in
+*\": $DEV: \"*|*\": $DEV@\"*) ;;
+*)
+    printf '%s\\n' \"$DEV is an alternative name, which rules do not know; \\
+the own one is at the start of: ip link show dev $DEV\" >&2
+    exit 1
+    ;;
+esac
+";
+
 /// Stops on a device whose frames the size table does not count, before anything is changed: 14 bytes a packet of the
 /// line's rate would be wrong, silently. By ip(8) and not by /sys, which may be that of another namespace.
 fn frames(device: Device) -> String {
@@ -99,7 +114,7 @@ fn frames(device: Device) -> String {
     let cases = if wrong == "*" { go + &stop } else { stop + &go };
     format!(
         "# The size table counts frames with {counted}: stop on other devices.\n\
-         frames=$(ip link show dev \"$DEV\")\ncase $frames in\n{cases}esac\n"
+         case $link in\n{cases}esac\n"
     )
 }
 

@@ -434,6 +434,30 @@ fn a_script_refuses_a_device_whose_frames_it_does_not_count() {
     }
 }
 
+/// Rules compare the own name of a device. The `ip` here knows one device, by both of its names, and nothing is set up.
+#[test]
+fn a_script_refuses_an_alternative_name_of_a_device() {
+    let scratch = Scratch::new();
+    let link = "2: eth0@if3: <UP> mtu 1500\n    link/ether 00:00:5e:00:53:01\n    altname enp3s0";
+    for (name, does) in [("ip", format!("echo '{link}'")), ("tc", String::new()), ("nft", String::new())] {
+        let file = scratch.path.join(name);
+        std::fs::write(&file, format!("#!/bin/sh\n{does}\n")).unwrap();
+        std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let set_up = |device: &str| {
+        let mut lastmile = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+        let script = lastmile.args(["tc", "fifo"]).args(LINE).args(["--device", device]).output().unwrap().stdout;
+        let mut shell = Command::new("sh");
+        let path = format!("{}:{}", scratch.path.display(), std::env::var("PATH").unwrap());
+        let done = shell.arg("-c").arg(String::from_utf8(script).unwrap()).env("PATH", path).output().unwrap();
+        (done.status.code(), String::from_utf8(done.stderr).unwrap())
+    };
+    assert_eq!(set_up("eth0"), (Some(0), String::new()));
+    let (code, told) = set_up("enp3s0");
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.starts_with("enp3s0 is an alternative name, which rules do not know; the own one"), "{told}");
+}
+
 #[test]
 #[ignore = "needs root: real packets"]
 fn what_others_have_set_up_stays_and_what_fails_leaves_nothing() {

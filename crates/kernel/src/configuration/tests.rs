@@ -6,7 +6,7 @@ use lastmile_queueing::ack::sad;
 use lastmile_queueing::aqm::codel::{CeThreshold, Selector};
 use lastmile_queueing::aqm::{docsis_pie, dualpi2, pie};
 use lastmile_queueing::classify::{Bound, rules};
-use lastmile_queueing::fair::{Per, fq_codel, fq_pie};
+use lastmile_queueing::fair::{FlowKeys, Per, fq_codel, fq_pie, sfq};
 use lastmile_queueing::meter::tbf;
 use lastmile_queueing::sched::hfsc::{self, ServiceCurve};
 use lastmile_queueing::sched::tree::{self, Tree as Named};
@@ -139,7 +139,11 @@ fn priorities_are_bands_of_prio_or_else_classes_of_htb() {
     let urgent = "tc class add dev $DEV parent 1a57:1 classid 1a57:10 htb rate 8000bit ceil 512000bit burst 5088 \
                   cburst 5088 prio 0 quantum 1696";
     assert!(all.contains(&urgent.to_owned()), "{all:#?}");
+    // The default of the root is the line's class. Below it classes replace prio, and HTB takes no such default.
+    let unmatched = "try tc filter add dev $DEV parent 1a57: protocol all u32 match u32 0 0 classid 1a57:11";
+    assert_eq!(all.iter().filter(|line| *line == unmatched).count(), 1, "{all:#?}");
     let Some(Step::Choice { then, otherwise, .. }) = configuration.steps.last() else { panic!("prio, or else HTB") };
+    assert!(!format!("{then:?}").contains("u32") && format!("{otherwise:?}").contains("u32"), "{all:#?}");
     // A band of prio is the class of its number; packets that no rule matches go to the last.
     for (steps, class, otherwise) in [(then, "1a58:1", "1a58:2"), (otherwise, "1a57:10", "1a57:11")] {
         let (_, texts) = tables(steps);
@@ -321,6 +325,29 @@ fn docsis_pie_becomes_pie_with_its_target_and_period() {
     assert!(all[at].ends_with("pie limit 500 target 10000us tupdate 16000us alpha 4 beta 32 noecn"), "{}", all[at]);
     assert_eq!(all[at + 2], "tc qdisc add dev $DEV parent 1a57:1 handle 1a58: pfifo limit 10");
     assert!(configuration.left_out[0].contains("DOCSIS-PIE"), "{:?}", configuration.left_out);
+    assert!(format!("{:?}", configuration.steps).contains("(\"tupdate\", Ticks(16000))"), "{configuration:?}");
+}
+
+/// `sfq_change` of Linux: 127 packets of a flow, and as many flows as `flows` says, or else 128.
+#[test]
+fn sfq_has_the_numbers_that_the_kernel_makes_of_it() {
+    let told = |limit, depth, count| {
+        let flows = FlowKeys::Buckets { count: core::num::NonZeroU32::new(count).unwrap(), seed: 0 };
+        let (limit, depth) = (PacketCount::new(limit), PacketCount::new(depth));
+        let (per, quantum, perturb, drop) = (Per::Flow, WireBytes::new(1696), Duration::ZERO, Overflow::Tail);
+        let queue = Spec::Sfq(sfq::Config { flows, per, quantum, perturb, limit, depth, drop });
+        let (configuration, all) = of(&queue, &[]);
+        let words = all.iter().find_map(|line| line.split_once(" sfq ")).unwrap().1.to_owned();
+        let remarks = configuration.left_out.iter().map(|remark| remark.split_once("at most ").unwrap().1);
+        (words, remarks.collect::<Vec<_>>().join(", "))
+    };
+    let sfq = |limit, depth, flows, divisor| {
+        format!("limit {limit} depth {depth} quantum 1696 flows {flows} divisor {divisor}")
+    };
+    let remark = "127 packets of a flow, not 300".to_owned();
+    assert_eq!(told(20_000, 300, 1000), (sfq(20_000, 127, 1000, 1024), remark));
+    assert_eq!(told(300, 50, 4), (sfq(200, 50, 4, 4), "200 packets, not 300".to_owned()));
+    assert_eq!(told(1000, 127, 65_536), (sfq(1000, 127, 65_408, 65_536), String::new()));
 }
 
 /// tc-fq_pie(8), and tc-flow(8) for hosts; FQ-CoDel with a threshold for ECT(1) alone.

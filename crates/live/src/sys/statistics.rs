@@ -74,12 +74,15 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// The name of tc(8): `htb 1:10`.
+    /// The name of tc(8): `htb 1:10`. The kernel's own disciplines below another, as those of `mq`, share the handle
+    /// zero, so their names have the parent: `pfifo_fast 0: of 805b:4`.
     #[must_use]
     pub fn name(&self) -> String {
         let (major, minor) = self.handle;
         let class = if self.is_class { format!("{minor:x}") } else { String::new() };
-        format!("{} {major:x}:{class}", self.kind)
+        let parent = self.parent.filter(|_| major == 0 && !self.is_class);
+        let of = parent.map(|(major, minor)| format!(" of {major:x}:{minor:x}")).unwrap_or_default();
+        format!("{} {major:x}:{class}{of}", self.kind)
     }
 }
 
@@ -226,6 +229,18 @@ mod tests {
         assert!(after.received.packets > before.received.packets, "{after:?}");
         assert!(disciplines().unwrap().iter().any(|queue| queue.index == after.index && !queue.kind.is_empty()));
         assert_eq!(classes(after.index).unwrap(), []);
+    }
+
+    #[test]
+    fn a_name_tells_the_queues_of_mq_apart() {
+        let of = |parent| Queue { kind: "fq_codel".to_owned(), parent, ..Queue::default() };
+        // `tc qdisc add dev eth0 root mq` on two queues, and the mq of a device's own, whose handle is zero.
+        let names = [None, Some((0x805b, 1)), Some((0x805b, 2)), Some((0, 2))].map(|parent| of(parent).name());
+        assert_eq!(names, ["fq_codel 0:", "fq_codel 0: of 805b:1", "fq_codel 0: of 805b:2", "fq_codel 0: of 0:2"]);
+        let class = Queue { is_class: true, handle: (0, 2), ..of(Some((0, 0))) };
+        assert_eq!(class.name(), "fq_codel 0:2");
+        let own = Queue { handle: (0x1a57, 0), ..of(Some((1, 2))) };
+        assert_eq!(own.name(), "fq_codel 1a57:");
     }
 
     /// A kernel without such a device answers with an empty list or an error, and does not hang.

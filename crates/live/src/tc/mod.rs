@@ -59,6 +59,12 @@ impl Lacking {
     }
 }
 
+/// The own name of a device that may be called by an alternative one: rules of nft compare that.
+#[must_use]
+pub fn name_of(device: &str) -> String {
+    read::link_name(device).unwrap_or_else(|| device.to_owned())
+}
+
 /// The header of a device's frames in front of an IP packet.
 ///
 /// # Errors

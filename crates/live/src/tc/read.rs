@@ -1,4 +1,4 @@
-//! The kernel's state, by `tc -j`, `ip -j` and `nft list`; classes by the text of tc, whose HTB
+//! The kernel's state, by `tc -j`, `ip -j` and `nft list`; classes and size tables by the text of tc, whose HTB
 //! prints no JSON up to iproute2 6.1.
 
 use std::collections::BTreeMap;
@@ -23,22 +23,22 @@ pub(super) fn everything(target: &Target, has_ifb: bool) -> Result<BTreeMap<Obje
         }
         let family = if device == IFB { "netdev" } else { "inet" };
         found.insert(Object::Rules { device }, rules(family, &target.device));
-        let disciplines = json(&format!("tc -j -d qdisc show dev {name}"))?;
+        let shown = disciplines(name)?;
+        let mut tables = size_tables(&run(&words(&format!("tc -d qdisc show dev {name}")))?);
         let mut parents = Vec::new();
-        for discipline in &disciplines {
+        for discipline in &shown {
             let kind = text(&discipline["kind"]);
             let parent = match (discipline["root"].as_bool(), kind.as_str()) {
                 (Some(true), _) => "root".to_owned(),
                 (_, "ingress") => "ingress".to_owned(),
                 _ => text(&discipline["parent"]),
             };
+            let handle = text(&discipline["handle"]);
             let mut values = flat(discipline, &["options"]);
-            for (key, value) in discipline["stab"].as_object().into_iter().flatten() {
-                values.insert(format!("stab.{key}"), text(value));
-            }
+            values.extend(tables.remove(&handle).unwrap_or_default());
             found.insert(Object::Qdisc { device, parent }, values);
             let of_received = matches!(kind.as_str(), "ingress" | "clsact");
-            parents.push(if of_received { ingress::PARENT.to_owned() } else { text(&discipline["handle"]) });
+            parents.push(if of_received { ingress::PARENT.to_owned() } else { handle });
         }
         for (id, values) in classes(name)? {
             found.insert(Object::Class { device, id }, values);
@@ -54,24 +54,22 @@ pub(super) fn everything(target: &Target, has_ifb: bool) -> Result<BTreeMap<Obje
 
 /// Handles of the disciplines of a device.
 pub(super) fn handles(device: &str) -> Result<Vec<String>, Error> {
-    Ok(json(&format!("tc -j qdisc show dev {device}"))?.iter().map(|discipline| text(&discipline["handle"])).collect())
+    Ok(disciplines(device)?.iter().map(|discipline| text(&discipline["handle"])).collect())
 }
 
 /// Kind and handle of a discipline that somebody has put at the root: those that come by themselves have the handle 0.
 pub(super) fn root(device: &str) -> Result<Option<(String, String)>, Error> {
-    let disciplines = json(&format!("tc -j qdisc show dev {device}"))?;
     let of = |discipline: &Value| {
         let (kind, handle) = (text(&discipline["kind"]), text(&discipline["handle"]));
         (discipline["root"].as_bool() == Some(true) && handle != "0:").then_some((kind, handle))
     };
-    Ok(disciplines.iter().find_map(of))
+    Ok(disciplines(device)?.iter().find_map(of))
 }
 
 /// True for an ingress discipline without a filter.
 pub(super) fn has_idle_ingress(device: &str) -> Result<bool, Error> {
-    let disciplines = json(&format!("tc -j qdisc show dev {device}"))?;
-    let is_there = disciplines.iter().any(|discipline| discipline["kind"] == "ingress");
-    Ok(is_there && json(&format!("tc -j filter show dev {device} parent {}", ingress::PARENT))?.is_empty())
+    let is_there = disciplines(device)?.iter().any(|discipline| discipline["kind"] == "ingress");
+    Ok(is_there && !has_filter(device, "")?)
 }
 
 /// True for a filter of received packets with the preference of a set-up.
@@ -79,8 +77,19 @@ pub(super) fn has_own_filter(device: &str) -> Result<bool, Error> {
     if !handles(device)?.iter().any(|handle| handle == ingress::HANDLE) {
         return Ok(false);
     }
-    let (parent, preference) = (ingress::PARENT, ingress::PREFERENCE);
-    Ok(!json(&format!("tc -j filter show dev {device} parent {parent} pref {preference}"))?.is_empty())
+    has_filter(device, &format!(" pref {}", ingress::PREFERENCE))
+}
+
+/// By text: iproute2 up to 5.13 prints a policer as no JSON.
+fn has_filter(device: &str, which: &str) -> Result<bool, Error> {
+    let shown = run(&words(&format!("tc filter show dev {device} parent {}{which}", ingress::PARENT)))?;
+    Ok(!shown.trim().is_empty())
+}
+
+/// The own name of a device, which may be called by an alternative one; `None` without the device.
+pub(super) fn link_name(device: &str) -> Option<String> {
+    let links = json(&format!("ip -j link show dev {device}")).ok()?;
+    links.first()?["ifname"].as_str().map(str::to_owned)
 }
 
 /// The kind of frames of a device, in the words of ip(8). By ip and not by /sys, which may be that
@@ -95,6 +104,37 @@ pub(super) fn link_type(device: &str) -> Result<String, Error> {
 pub(super) fn link_alias(device: &str) -> Option<String> {
     let links = json(&format!("ip -j link show dev {device}")).ok()?;
     Some(text(&links.first()?["ifalias"]))
+}
+
+/// The disciplines of a device.
+fn disciplines(device: &str) -> Result<Vec<Value>, Error> {
+    let command = format!("tc -j qdisc show dev {device}");
+    list(&command, &without_text(&run(&words(&command))?))
+}
+
+/// iproute2 up to 7.0 prints the default class of HFSC as text within its JSON: `"options":{default 11 }`.
+fn without_text(shown: &str) -> String {
+    match shown.split_once("{default ") {
+        Some((before, rest)) => format!("{before}{{{}", rest.trim_start_matches(|c| c != '}')),
+        None => shown.to_owned(),
+    }
+}
+
+/// The size tables of disciplines by their handles. By text: iproute2 up to 6.0 prints them as no JSON.
+fn size_tables(shown: &str) -> BTreeMap<String, Values> {
+    let (mut tables, mut handle) = (BTreeMap::<String, Values>::new(), "");
+    for line in shown.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            ["qdisc", _, of, ..] => handle = of,
+            ["linklayer", ..] => {
+                let values = words.chunks_exact(2).map(|pair| (format!("stab.{}", pair[0]), pair[1].to_owned()));
+                tables.insert(handle.to_owned(), values.collect());
+            }
+            _ => {}
+        }
+    }
+    tables
 }
 
 /// Classes by their handle.
@@ -204,14 +244,18 @@ pub(super) fn words(text: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()
 }
 
-/// A list in JSON; what prints nothing is an empty one.
+/// The list in JSON that a command prints.
 fn json(command: &str) -> Result<Vec<Value>, Error> {
-    let shown = run(&words(command))?;
+    list(command, &run(&words(command))?)
+}
+
+/// A list in JSON; what prints nothing is an empty one.
+fn list(command: &str, shown: &str) -> Result<Vec<Value>, Error> {
     if shown.trim().is_empty() {
         return Ok(Vec::new());
     }
     let unread = |error: serde_json::Error| Error::Tool { command: command.to_owned(), message: error.to_string() };
-    match serde_json::from_str(&shown).map_err(unread)? {
+    match serde_json::from_str(shown).map_err(unread)? {
         Value::Array(list) => Ok(list),
         other => Ok(vec![other]),
     }
@@ -247,6 +291,31 @@ mod tests {
         assert_eq!([of("rate"), of("burst"), of("mtu")], ["1900Kbit", "16959b", "1696b"]);
         assert_eq!([of("overhead"), of("linklayer")], ["28b", "atm"]);
         assert!(!values.contains_key("action") && police("filter protocol all").is_empty());
+    }
+
+    /// As iproute2 5.10 to 7.1 print them.
+    #[test]
+    fn size_tables_are_read_from_their_lines() {
+        let shown = "qdisc htb 1a57: root refcnt 2 r2q 10 default 0x11 ver 3.17 direct_qlen 1000\n \
+                     linklayer atm overhead -4 mpu 74 mtu 2047 tsize 2048 \n\
+                     qdisc bfifo 1a58: parent 1a57:10 limit 10000b\n";
+        let tables = size_tables(shown);
+        assert_eq!(tables.keys().collect::<Vec<_>>(), ["1a57:"]);
+        let wanted = [("linklayer", "atm"), ("mpu", "74"), ("mtu", "2047"), ("overhead", "-4"), ("tsize", "2048")];
+        let wanted = wanted.map(|(key, value)| (format!("stab.{key}"), value.to_owned()));
+        assert_eq!(tables["1a57:"], Values::from(wanted));
+    }
+
+    /// As iproute2 5.10 to 7.0 print it.
+    #[test]
+    fn hfsc_is_read_with_its_default_class() {
+        let shown = r#"[{"kind":"hfsc","handle":"1a57:","root":true,"refcnt":2,"options":{default 11 }},
+            {"kind":"pfifo","handle":"1a58:","parent":"1a57:10","options":{"limit":17}}]"#;
+        let list = |shown: &str| {
+            list("tc", &without_text(shown)).map(|all| all.iter().map(|one| text(&one["handle"])).collect::<Vec<_>>())
+        };
+        assert_eq!(list(shown).unwrap(), ["1a57:", "1a58:"]);
+        assert_eq!(list(&shown.replace("default 11 ", "")).unwrap(), ["1a57:", "1a58:"]);
     }
 
     #[test]

@@ -195,6 +195,13 @@ impl Load for Iperf3 {
         self.datagrams.clone()
     }
 
+    /// A server that lacks the wanted congestion control goes on with its own (ENOENT of `TCP_CONGESTION`).
+    fn warnings(&self) -> Vec<String> {
+        let wanted = self.settings.congestion.iter();
+        let used = wanted.zip(&self.used.down).filter(|(wanted, used)| wanted != used);
+        used.map(|(wanted, used)| format!("the server sends by {used}, since it does not have {wanted}")).collect()
+    }
+
     fn congestion(&self) -> Used {
         self.used.clone()
     }

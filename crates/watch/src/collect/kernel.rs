@@ -72,8 +72,9 @@ fn readings(interface: &Interface, queues: &[Queue]) -> Vec<Reading> {
         },
         backlog: Some(Backlog { packets: queue.backlog_packets, bytes: queue.backlog_bytes }),
     };
-    // A device without a queue has a discipline that counts nothing.
-    let queues = queues.iter().filter(|queue| queue.kind != "noqueue").map(queue);
+    // A device without a queue has a discipline that counts nothing. Classes of these kinds are flows of the moment.
+    let flow = |queue: &Queue| queue.is_class && ["fq_codel", "sfq", "cake"].contains(&queue.kind.as_str());
+    let queues = queues.iter().filter(|queue| queue.kind != "noqueue" && !flow(queue)).map(queue);
     [traffic("received", &interface.received), traffic("sent", &interface.sent)].into_iter().chain(queues).collect()
 }
 
@@ -111,7 +112,8 @@ mod tests {
             ..Queue::default()
         };
         let root = Queue { kind: "htb".to_owned(), handle: (0x1a57, 0), ..Queue::default() };
-        let readings = readings(&interface, &[root, class]);
+        let flow = Queue { kind: "fq_codel".to_owned(), handle: (0, 0x1a3), is_class: true, ..Queue::default() };
+        let readings = readings(&interface, &[root, class, flow]);
         let names: Vec<String> = readings.iter().map(|reading| reading.name.to_string()).collect();
         assert_eq!(names, ["eth0 received", "eth0 sent", "eth0 htb 1a57:", "eth0 htb 1a57:10"]);
         assert_eq!(readings[3].backlog.map(|backlog| backlog.bytes), Some(1500));

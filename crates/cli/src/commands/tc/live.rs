@@ -29,7 +29,7 @@ pub(super) fn remove(arguments: &Arguments, printer: &mut Printer) -> Result {
 
 fn target(arguments: &Arguments) -> Target {
     // clap ensures that there is one.
-    let device = arguments.device.clone().unwrap_or_default();
+    let device = tc::name_of(arguments.device.as_deref().unwrap_or_default());
     let ifb = arguments.ifb.clone().unwrap_or_else(|| ifb_of(&device));
     Target { device, ifb }
 }

@@ -114,12 +114,11 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// The reason that follows [`State::ServerError`]: iperf3's number and that of the system.
+    /// The reason that follows [`State::ServerError`]: iperf3's number. That of the system, which may follow, is left.
     fn server_error(&self) -> Result<Halt, Halt> {
-        let mut codes = [0; 8];
-        self.read(&mut codes, "its reason")?;
-        let code = i32::from_be_bytes([codes[0], codes[1], codes[2], codes[3]]);
-        Ok(self.refused(protocol::reason(code)))
+        let mut code = [0; 4];
+        self.read(&mut code, "its reason")?;
+        Ok(self.refused(protocol::reason(i32::from_be_bytes(code))))
     }
 
     fn refused(&self, reason: String) -> Halt {

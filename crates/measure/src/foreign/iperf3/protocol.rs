@@ -69,7 +69,8 @@ impl State {
     }
 }
 
-/// Parameters of a test, as the client sends them. iperf3 takes a key that is present for true, whatever its value.
+/// Parameters of a test, as the client sends them. For iperf3 up to 3.17 a key that is present is true, whatever its
+/// value; later ones ignore a value of another type than their own client writes.
 #[derive(Serialize, Debug)]
 pub(super) struct Parameters<'a> {
     #[serde(skip_serializing_if = "is_false")]
@@ -78,8 +79,9 @@ pub(super) struct Parameters<'a> {
     udp: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     bandwidth: Option<u64>,
-    #[serde(skip_serializing_if = "is_false")]
-    udp_counters_64bit: bool,
+    /// The number 1, not `true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    udp_counters_64bit: Option<u8>,
     omit: u32,
     time: u32,
     num: u32,
@@ -114,7 +116,7 @@ impl<'a> Parameters<'a> {
             tcp: true,
             udp: false,
             bandwidth: None,
-            udp_counters_64bit: false,
+            udp_counters_64bit: None,
             omit: 0,
             time: longest_s,
             num: 0,
@@ -133,7 +135,7 @@ impl<'a> Parameters<'a> {
     pub(super) fn datagrams(direction: Direction, longest_s: u32, rate_bps: u64, len: u16) -> Self {
         let bandwidth = Some(rate_bps);
         let tcp = Self::new(direction, 1, longest_s, usize::from(len), None);
-        Self { tcp: false, udp: true, bandwidth, udp_counters_64bit: true, ..tcp }
+        Self { tcp: false, udp: true, bandwidth, udp_counters_64bit: Some(1), ..tcp }
     }
 }
 

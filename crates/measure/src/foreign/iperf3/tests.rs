@@ -60,13 +60,17 @@ fn a_busy_server_refuses_in_plain_words() {
 
 #[test]
 fn the_reason_of_a_server_is_told() {
-    for (code, words) in
-        [(142, "a user name and a password"), (37, "longer than the server allows"), (999, "error 999")]
-    {
+    // A login is refused without a number of the system up to iperf3 3.18.
+    for (code, of_system, words) in [
+        (142, &[][..], "a user name and a password"),
+        (142, &[0; 4], "a user name and a password"),
+        (37, &[0; 4], "longer than the server allows"),
+        (999, &[0; 4], "error 999"),
+    ] {
         let text = error(Direction::Upload, |_, mut control| {
             control.write_all(&[9]).unwrap();
             read_json(&mut control);
-            let codes = [i32::to_be_bytes(code), [0; 4]].concat();
+            let codes = [&i32::to_be_bytes(code), of_system].concat();
             control.write_all(&[&[254], &codes[..]].concat()).unwrap();
         });
         assert!(text.contains(words), "{text}: expected {words}");
@@ -125,6 +129,44 @@ fn results_of_boundless_length_are_refused() {
         load(port).run(Direction::Upload, &Transferred::default(), &stop).unwrap_err().to_string()
     });
     assert!(error.contains("announces 4294967295 bytes of results"), "{error}");
+}
+
+/// The warnings on a download by Reno, which every Linux has, from a server that names this congestion control.
+fn warnings(used: &str) -> Vec<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut load = load(listener.local_addr().unwrap().port());
+    load.settings.congestion = Some("reno".to_owned());
+    let (transferred, stop) = (Transferred::default(), Stop::default());
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut control, _) = listener.accept().unwrap();
+            control.read_exact(&mut [0; protocol::COOKIE_LEN]).unwrap();
+            begin(&listener, &mut control).write_all(&[7]).unwrap();
+            while transferred.totals() == (0, 0) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            stop.request();
+            control.read_exact(&mut [0]).unwrap();
+            control.write_all(&[13]).unwrap();
+            read_json(&mut control);
+            let text = format!(
+                r#"{{"cpu_util_total":0,"cpu_util_user":0,"cpu_util_system":0,"sender_has_retransmits":1,
+                "congestion_used":"{used}",
+                "streams":[{{"id":1,"bytes":1,"retransmits":0,"jitter":0,"errors":0,"packets":0}}]}}"#
+            );
+            let len = u32::try_from(text.len()).unwrap().to_be_bytes();
+            control.write_all(&[&len, text.as_bytes(), &[14]].concat()).unwrap();
+            control.read_exact(&mut [0]).unwrap();
+        });
+        load.run(Direction::Download, &transferred, &stop).unwrap();
+    });
+    load.warnings()
+}
+
+#[test]
+fn a_server_that_sends_by_another_congestion_control_has_a_warning() {
+    assert_eq!(warnings("cubic"), ["the server sends by cubic, since it does not have reno"]);
+    assert_eq!(warnings("reno"), [""; 0]);
 }
 
 #[test]
