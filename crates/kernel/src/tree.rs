@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `htb` | HTB: rate, ceil, priority |
 //! | `hfsc` | HFSC below one class of the whole line, or else HTB by the rates of the curves |
-//! | `cbq` | HTB below one class of the whole rate: it is the ceiling of classes that may borrow. No CBQ from Linux 6.3 on |
+//! | `cbq` | HTB, with one class of the whole rate above classes that may borrow. No CBQ from Linux 6.3 on |
 //! | `custom` | HTB: the guaranteed share of a queue is its rate, and quanta divide the rest in proportion |
 //! | `priority` | `prio` below one class, or else HTB with a minimal rate and a priority each |
 //! | one queue | HTB with one class, so that packets queue here and not in the modem |
@@ -14,7 +14,7 @@
 //! sends a whole packet per turn, and smaller quanta would not divide the rate.
 
 use lastmile_queueing::meter::tbf;
-use lastmile_queueing::sched::{cbq, custom, hfsc, htb, priority};
+use lastmile_queueing::sched::{cbq, custom, hfsc, htb, priority, tree};
 use lastmile_queueing::spec::{ClassSpec, Over};
 use lastmile_queueing::{Match, Spec};
 use lastmile_units::{BitRate, WireBytes};
@@ -125,7 +125,7 @@ impl<'a> Tree<'a> {
         self.classes.iter().find(|class| class.minor == minor)
     }
 
-    /// The highest rate of unmatched packets. HTB limits a class without a parent by its rate, since nothing lends to it.
+    /// The highest rate of unmatched packets. Nothing lends to a class of HTB without a parent: its rate is the limit.
     pub(crate) fn otherwise_rate(&self) -> Option<BitRate> {
         let mut class = self.class(self.otherwise?)?;
         let mut rate = class.ceil;
@@ -284,25 +284,34 @@ impl<'a> Plan<'a, '_> {
         self.remarks.push(
             "CBQ: HTB lends unused rate by priority, and then by quanta; Linux has no CBQ from 6.3 on".to_owned(),
         );
-        self.line(config.rate, None, None);
         let classes = &config.tree.classes;
-        let minor = |name: &str| {
-            let place = classes.iter().position(|class| class.name == name)?;
-            Some(FIRST + u32::try_from(place).unwrap_or(0))
+        let rate = |class: &tree::Class<cbq::Share>| match class.share.share {
+            cbq::Portion::Rate(rate) => rate,
+            cbq::Portion::Share(share) => share.of_rate(config.rate).unwrap_or(config.rate),
         };
-        for (class, number) in classes.iter().zip(FIRST..) {
+        // Nothing lends to a class of HTB without a parent.
+        let borrows = |class: &tree::Class<cbq::Share>| class.share.borrow && rate(class) < config.rate;
+        let top = classes.iter().any(|class| class.parent.is_none() && borrows(class)).then_some(LINE);
+        let minors = if top.is_some() {
+            self.line(config.rate, None, None);
+            (FIRST..).take(classes.len()).collect()
+        } else {
+            minors(classes.iter().map(|class| class.parent.is_none()))
+        };
+        let minor = |name: &str| {
+            let place = classes.iter().position(|class| class.name == name);
+            place.and_then(|place| minors.get(place).copied())
+        };
+        for (class, number) in classes.iter().zip(&minors) {
             let share = &class.share;
             if share.isolated {
                 self.remarks.push(format!("class {}: isolated; HTB lends its unused rate", class.name));
             }
-            let rate = match share.share {
-                cbq::Portion::Rate(rate) => rate,
-                cbq::Portion::Share(share) => share.of_rate(config.rate).unwrap_or(config.rate),
-            };
+            let rate = rate(class);
             let burst = self.bytes(share.burst.map(WireBytes::as_u64));
             self.classes.push(Class {
-                minor: number,
-                parent: class.parent.as_deref().map_or(Some(LINE), minor),
+                minor: *number,
+                parent: class.parent.as_deref().map_or(top, minor),
                 name: class.name.clone(),
                 rate,
                 ceil: if share.borrow { config.rate } else { rate },
@@ -404,8 +413,7 @@ fn last(count: usize) -> u32 {
     u32::try_from(count.saturating_sub(1)).unwrap_or(0)
 }
 
-/// Numbers of classes: the line's for the first if it has child classes, and from [`FIRST`] on for
-/// the others.
+/// Numbers of classes: the line's for the first if it has no parent, and from [`FIRST`] on for the others.
 fn minors(roots: impl Iterator<Item = bool>) -> Vec<u32> {
     let number = |(place, root): (usize, bool)| {
         if place == 0 && root { LINE } else { FIRST - 1 + u32::try_from(place).unwrap_or(0) }

@@ -1,6 +1,7 @@
 //! `lastmile model asymmetry`: can the upstream carry the ACKs of a full download, and if not,
 //! which share of the downstream can the download use?
 
+use std::cmp::Reverse;
 use std::fmt::Write as _;
 
 use clap::Args;
@@ -154,17 +155,20 @@ fn print(document: &Document, printer: &mut Printer) -> Result<()> {
     if d - 1.0 >= f64::EPSILON {
         write!(text, "{d} segments").expect("a string takes all");
     }
-    text.push_str(".\n\n");
+    let mut sizes: Vec<(u64, f64)> = document.links.iter().map(|row| (row.data_bytes, row.k_ip)).collect();
+    sizes.sort_by_key(|(bytes, _)| Reverse(*bytes));
+    sizes.dedup();
+    let k = sizes.iter().map(|(bytes, k)| format!("{k:.3} with packets of {bytes} bytes")).collect::<Vec<_>>();
+    writeln!(text, ".\nk by IP bytes, without any encapsulation: {}.\n", k.join(", ")).expect("a string takes all");
     printer.data(&text)?;
 
     let mut table = Table::new([
         ("link", Kind::Name),
         ("packet", Kind::Number),
-        ("k by IP", Kind::Number),
         ("data", Kind::Number),
         ("ACK", Kind::Number),
         ("k", Kind::Number),
-        ("of downstream", Kind::Number),
+        ("of down", Kind::Number),
         ("goodput kbit/s", Kind::Number),
         ("ACKs/s", Kind::Number),
         ("ACKs kbit/s", Kind::Number),
@@ -174,7 +178,6 @@ fn print(document: &Document, printer: &mut Printer) -> Result<()> {
         table.row([
             row.link.clone(),
             row.data_bytes.to_string(),
-            format!("{:.3}", row.k_ip),
             row.data_wire_bytes.to_string(),
             row.ack_wire_bytes.to_string(),
             format!("{:.3}", row.k),
@@ -187,8 +190,7 @@ fn print(document: &Document, printer: &mut Printer) -> Result<()> {
     }
     printer.table(&table)?;
     printer.data(
-        "\npacket: IP bytes of a full one. k by IP: without any encapsulation. data, ACK: bytes on the wire. ACKs/s and \
-         their rate: for a full downstream.\n",
+        "\npacket: IP bytes. data, ACK: bytes on the wire. ACKs/s and their rate: for a full downstream.\n",
     )?;
     Ok(())
 }
