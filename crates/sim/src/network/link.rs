@@ -81,6 +81,9 @@ impl LinkState {
     /// Schedules the next arrival.
     #[inline(always)]
     pub(super) fn arm_arrival(&mut self, index: LinkIndex, pending: &mut Wheel<Token>) {
+        if self.arrive_at.is_some() && self.line.keeps_order() {
+            return;
+        }
         if let Some(arrival) = self.line.next_arrival()
             && self.arrive_at.is_none_or(|at| arrival < at)
         {
