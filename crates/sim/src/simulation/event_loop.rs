@@ -69,10 +69,11 @@ impl Simulation<'_> {
         match event {
             Event::Transmit(link) => self.net.transmit(now, link),
             Event::Arrive(link) => {
-                if let Some(packet) = self.net.take_arrival(now, link)
-                    && self.net.arrived(now, link, &packet)
+                // By reference: each move of a packet is a copy.
+                if let Some(packet) = &self.net.take_arrival(now, link)
+                    && self.net.arrived(now, link, packet)
                 {
-                    self.deliver(&packet);
+                    self.deliver(packet);
                 }
             }
             Event::Timer(transfer, side) => {
