@@ -303,7 +303,7 @@ impl<P: Packet> Line<P> {
         atm.then(|| CellCount::new(self.stats.wire_bytes.as_u64() / aal5::CELL_BYTES))
     }
 
-    #[inline]
+    #[inline(always)]
     fn reschedule(&mut self, now: Instant) {
         let next = if self.partly_sent.is_empty() { self.queue.next_ready(now) } else { Some(now) };
         self.due = match self.transmitter {

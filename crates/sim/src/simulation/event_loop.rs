@@ -63,7 +63,8 @@ impl Simulation<'_> {
         outcome(self)
     }
 
-    #[inline]
+    // Inlined: all events but those of cells are in one function.
+    #[inline(always)]
     fn handle(&mut self, event: Event) {
         let now = self.now;
         match event {
