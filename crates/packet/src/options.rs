@@ -358,6 +358,7 @@ impl Options {
     /// timestamps 12, n SACK blocks 4 + 8n, MSS 4, window scale 4. SACK permitted takes 4, or 0
     /// together with timestamps, whose padding it replaces. The AccECN option takes 4, 8, 8 or 12
     /// with none to three counters.
+    #[inline]
     #[must_use]
     pub const fn header_bytes(&self) -> u8 {
         let set = self.set.0;

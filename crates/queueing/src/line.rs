@@ -191,6 +191,13 @@ impl<P: Packet> Line<P> {
         self.in_flight.front().map(|packet| packet.meta().arrived)
     }
 
+    /// Packets arrive in the order of their transmissions.
+    #[must_use]
+    #[inline]
+    pub fn keeps_order(&self) -> bool {
+        self.wire.is_none()
+    }
+
     /// The next packet that has reached the far end by `now`. A packet whose headers cannot be
     /// rebuilt there is dropped.
     #[inline]
@@ -296,7 +303,7 @@ impl<P: Packet> Line<P> {
         atm.then(|| CellCount::new(self.stats.wire_bytes.as_u64() / aal5::CELL_BYTES))
     }
 
-    #[inline]
+    #[inline(always)]
     fn reschedule(&mut self, now: Instant) {
         let next = if self.partly_sent.is_empty() { self.queue.next_ready(now) } else { Some(now) };
         self.due = match self.transmitter {
@@ -356,8 +363,6 @@ impl<P: Packet> Line<P> {
     }
 
     /// A packet whose transmission has ended is on the wire, or is lost there.
-    // Inlined: a call copies the packet.
-    #[inline(always)]
     fn depart(&mut self, start: Instant, mut packet: P, fate: Fate, observer: &mut impl TransmissionSink<P>) {
         match fate {
             Fate::Arrives => self.propagate(packet, false, observer),
@@ -371,8 +376,6 @@ impl<P: Packet> Line<P> {
 
     /// Puts a packet whose transmission has ended on the wire. Without reordering it arrives no
     /// earlier than the packet before, however the delay has changed.
-    // Inlined: a call copies the packet.
-    #[inline(always)]
     fn propagate(&mut self, packet: P, twice: bool, observer: &mut impl TransmissionSink<P>) {
         if self.wire.is_some() {
             return self.propagate_impaired(packet, twice, observer);
@@ -384,6 +387,13 @@ impl<P: Packet> Line<P> {
                 (self.busy_until + step.delay + self.far_end).max(before)
             }
         };
+        self.append(packet, arrival);
+    }
+
+    /// Puts a packet that arrives at `arrival` behind all others on the wire.
+    // Inlined: a call copies the packet.
+    #[inline(always)]
+    fn append(&mut self, packet: P, arrival: Instant) {
         // Changed in the ring: a packet that changes in between is copied once more.
         ring::push(&mut self.in_flight, packet);
         if let Some(packet) = self.in_flight.back_mut() {
@@ -392,7 +402,6 @@ impl<P: Packet> Line<P> {
         }
     }
 
-    #[inline(never)]
     fn propagate_impaired(&mut self, mut packet: P, twice: bool, observer: &mut impl TransmissionSink<P>) {
         let sent = self.busy_until;
         let delay = self.transmitter.step(sent).map_or(self.delay, |step| step.delay);
@@ -426,7 +435,6 @@ impl<P: Packet> Line<P> {
     }
 
     /// IP bytes of `packet` as transmitted, its headers compressed if the line compresses them.
-    #[inline]
     fn bytes_to_send(&mut self, packet: &P, lost: bool) -> ByteCount {
         match &mut self.codec {
             None => packet.meta().ip_bytes(),
@@ -447,13 +455,30 @@ impl<P: Packet> Line<P> {
     // Inlined: a call copies the packet.
     #[inline(always)]
     fn send(&mut self, start: Instant, packet: P, observer: &mut impl TransmissionSink<P>) {
+        if !self.is_plain() {
+            return self.send_to_fate(start, packet, observer);
+        }
+        let wire = self.meter.link().on_wire(packet.meta().ip_bytes());
+        self.send_whole(start, &packet, wire, observer);
+        self.append(packet, self.busy_until + self.delay + self.far_end);
+    }
+
+    /// Each packet arrives once and as it is, a constant delay after its transmission.
+    #[inline(always)]
+    fn is_plain(&self) -> bool {
+        let steady = matches!(self.transmitter, Transmitter::Instantaneous | Transmitter::Constant(_));
+        steady && self.wire.is_none() && self.codec.is_none() && self.loss == Ratio::ZERO
+    }
+
+    /// Sends a packet that may be lost, change, or arrive twice.
+    #[inline(never)]
+    fn send_to_fate(&mut self, start: Instant, packet: P, observer: &mut impl TransmissionSink<P>) {
         let (wire, fate) = self.cost_of(start, &packet);
         self.send_whole(start, &packet, wire, observer);
         self.depart(start, packet, fate, observer);
     }
 
     /// The bytes on the wire of a packet whose transmission begins at `start`, and its fate there.
-    #[inline(always)]
     fn cost_of(&mut self, start: Instant, packet: &P) -> (WireBytes, Fate) {
         let copies = self.copies(start);
         let ip_bytes = self.bytes_to_send(packet, copies == 0);

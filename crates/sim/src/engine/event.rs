@@ -58,7 +58,7 @@ impl Token {
 }
 
 impl From<Event> for Token {
-    #[inline]
+    #[inline(always)]
     fn from(event: Event) -> Self {
         match event {
             Event::Transmit(link) => Self::new(0, link),

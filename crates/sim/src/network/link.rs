@@ -45,7 +45,7 @@ impl LinkState {
         let losses = Stream::new(network.seed, &format!("loss on link {}", hop.name));
         Ok(Self {
             line: Line::new(&hop.line, queue, losses).with_flows(Arc::clone(flows)),
-            monitor: Monitor::new(),
+            monitor: Monitor::default(),
             cells: false,
             transmit_at: None,
             arrive_at: None,
@@ -81,6 +81,9 @@ impl LinkState {
     /// Schedules the next arrival.
     #[inline(always)]
     pub(super) fn arm_arrival(&mut self, index: LinkIndex, pending: &mut Wheel<Token>) {
+        if self.arrive_at.is_some() && self.line.keeps_order() {
+            return;
+        }
         if let Some(arrival) = self.line.next_arrival()
             && self.arrive_at.is_none_or(|at| arrival < at)
         {
@@ -91,38 +94,28 @@ impl LinkState {
 }
 
 /// The record of a link beside the counters of its line.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Monitor {
-    /// Queueing delay of all packets.
-    pub(crate) delay_ns: Buckets,
-    /// Queueing delay of pure ACKs.
-    pub(crate) ack_delay_ns: Buckets,
+    /// Queueing delays of pure ACKs, and of all other packets.
+    pub(crate) acks: QueueingDelays,
+    pub(crate) others: QueueingDelays,
     /// Times from requests to the starts of their first grants.
     pub(crate) granted_ns: Buckets,
-    /// Queueing delays since the latest snapshot: of all packets, and of pure ACKs.
-    pub(crate) since_snapshot: [Waits; 2],
-    /// Queueing delays since the latest sample.
-    pub(crate) since_sample: Waits,
     pub(crate) max_backlog_packets: u64,
     pub(crate) max_backlog_bytes: u64,
     /// Queueing delay by class of the queue, up to the last class that sent.
     pub(crate) class_delay_ns: Vec<Buckets>,
 }
 
-impl Monitor {
-    fn new() -> Self {
-        Self {
-            delay_ns: Buckets::default(),
-            ack_delay_ns: Buckets::default(),
-            granted_ns: Buckets::default(),
-            since_snapshot: [Waits::default(); 2],
-            since_sample: Waits::default(),
-            max_backlog_packets: 0,
-            max_backlog_bytes: 0,
-            class_delay_ns: Vec::new(),
-        }
-    }
+/// Queueing delays of packets of one kind.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct QueueingDelays {
+    pub(crate) all_ns: Buckets,
+    pub(crate) since_snapshot: Waits,
+    pub(crate) since_sample: Waits,
+}
 
+impl Monitor {
     /// Records the present backlog of a queue that does not send at once.
     #[inline]
     pub(super) fn note_backlog(&mut self, line: &Line<Meta>) {
@@ -147,14 +140,10 @@ impl Monitor {
     // Inlined: counting is hardly more than the call.
     #[inline(always)]
     fn waited(&mut self, waited: Duration, packet: &Meta) {
-        let ns = waited.as_ns();
-        self.delay_ns.record(ns);
-        self.since_snapshot[0].add(waited);
-        self.since_sample.add(waited);
-        if packet.is_pure_ack() {
-            self.ack_delay_ns.record(ns);
-            self.since_snapshot[1].add(waited);
-        }
+        let delays = if packet.is_pure_ack() { &mut self.acks } else { &mut self.others };
+        delays.all_ns.record(waited.as_ns());
+        delays.since_snapshot.add(waited);
+        delays.since_sample.add(waited);
         if let Some(class) = packet.class {
             self.waited_in_class(class, waited);
         }

@@ -102,7 +102,7 @@ impl Net {
 
     /// A host sends a packet.
     // By reference, since each call with a packet by value copies it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn send(&mut self, now: Instant, packet: &mut Meta) {
         packet.sent = now;
         self.sent.add(packet);

@@ -97,7 +97,9 @@ pub(crate) fn snapshot(simulation: &mut Simulation<'_>) -> Snapshot {
         snapshot.wire_bits[index] = bits;
     }
     for link in &mut simulation.net.links {
-        let [all, acks] = std::mem::take(&mut link.monitor.since_snapshot);
+        let acks = std::mem::take(&mut link.monitor.acks.since_snapshot);
+        let mut all = std::mem::take(&mut link.monitor.others.since_snapshot);
+        all.join(&acks);
         snapshot.queue_delay.push(all);
         snapshot.ack_queue_delay.push(acks);
     }
@@ -328,6 +330,8 @@ fn links_of(specs: &[Link], states: Vec<LinkState>, end: Instant) -> Vec<LinkOut
 
 fn link(spec: &Link, state: LinkState, end: Instant) -> LinkOutcome {
     let mut counters = Vec::new();
+    let mut queue_delay_ns = state.monitor.others.all_ns;
+    queue_delay_ns.add(&state.monitor.acks.all_ns);
     state.line.queue().counters(&mut |c| counters.push((c.path.to_owned(), c.kind, c.name, c.value)));
     let grants = state.line.grants();
     LinkOutcome {
@@ -335,8 +339,8 @@ fn link(spec: &Link, state: LinkState, end: Instant) -> LinkOutcome {
         stats: state.line.stats().clone(),
         wire_bits: state.line.bits_sent(end),
         cells: state.line.cells().map(lastmile_units::CellCount::as_u64),
-        queue_delay_ns: state.monitor.delay_ns,
-        ack_queue_delay_ns: state.monitor.ack_delay_ns,
+        queue_delay_ns,
+        ack_queue_delay_ns: state.monitor.acks.all_ns,
         class_queue_delay_ns: of_classes(&spec.hop.queue, state.monitor.class_delay_ns),
         max_backlog_packets: state.monitor.max_backlog_packets,
         max_backlog_bytes: state.monitor.max_backlog_bytes,

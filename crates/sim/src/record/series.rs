@@ -80,7 +80,8 @@ impl Sampler {
                 continue;
             }
             let backlog = link.line.backlog();
-            let waits = std::mem::take(&mut link.monitor.since_sample);
+            let mut waits = std::mem::take(&mut link.monitor.others.since_sample);
+            waits.join(&std::mem::take(&mut link.monitor.acks.since_sample));
             let wire_bits = link.line.bits_sent(now);
             series.queue_packets.push(now, backlog.packets.as_u64() as f64);
             series.queue_bytes.push(now, backlog.bytes.as_u64() as f64);

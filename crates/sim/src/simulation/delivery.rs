@@ -69,8 +69,9 @@ impl Simulation<'_> {
 #[inline(always)]
 pub(super) fn pump(net: &mut Net, transfer: &mut Transfer, now: Instant, (index, side): (u32, Side)) {
     let end = transfer.end(side);
-    while let Some(mut segment) = end.poll_transmit(now) {
-        net.send(now, &mut segment);
+    // By reference: each move of a segment is a copy.
+    while let Some(segment) = &mut end.poll_transmit(now) {
+        net.send(now, segment);
     }
     transfer.note_in_flight(side);
     let Some(at) = transfer.next_wake(now, side) else { return };

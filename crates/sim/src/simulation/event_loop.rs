@@ -63,16 +63,18 @@ impl Simulation<'_> {
         outcome(self)
     }
 
-    #[inline]
+    // Inlined: all events but those of cells are in one function.
+    #[inline(always)]
     fn handle(&mut self, event: Event) {
         let now = self.now;
         match event {
             Event::Transmit(link) => self.net.transmit(now, link),
             Event::Arrive(link) => {
-                if let Some(packet) = self.net.take_arrival(now, link)
-                    && self.net.arrived(now, link, &packet)
+                // By reference: each move of a packet is a copy.
+                if let Some(packet) = &self.net.take_arrival(now, link)
+                    && self.net.arrived(now, link, packet)
                 {
-                    self.deliver(&packet);
+                    self.deliver(packet);
                 }
             }
             Event::Timer(transfer, side) => {

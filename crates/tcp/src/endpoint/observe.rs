@@ -120,6 +120,7 @@ impl Endpoint {
 
     /// Octets in the network by the sender's estimate: the pipe of RFC 6675 while SACK decides, else those
     /// sent beyond the cumulative acknowledgement or since the sender went back there. A FIN counts as one.
+    #[inline]
     #[must_use]
     pub fn in_flight(&self) -> u64 {
         self.snd.in_flight()

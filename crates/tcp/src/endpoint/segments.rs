@@ -83,7 +83,7 @@ impl Endpoint {
         self.segment(now, self.snd.wire_max(), TcpFlags::ACK, 0)
     }
 
-    #[inline]
+    #[inline(always)]
     fn segment(&mut self, now: Instant, seq: SeqNumber, flags: TcpFlags, len: u16) -> Meta {
         if self.ecn != Ecn::Off || self.rcv.has_blocks() {
             return self.segment_with_more(now, seq, flags, len);
