@@ -16,7 +16,7 @@ use crate::ecn::EcnFeedback;
 use crate::half::Half;
 use crate::outcome::{Connection, Handshake, Opener};
 use crate::remote::Remote;
-use crate::response_time::Feedback;
+use crate::response_time::{Feedback, faster};
 use crate::trace::Traced;
 
 /// The interface at which a packet was captured, in a capture of several interfaces.
@@ -302,8 +302,8 @@ impl State {
         other.on_ack(now, packet);
         // Who accepts a connection sends no data before the handshake is complete.
         let accepted = self.completed.filter(|_| self.opener == Some(1 - side) && packet.payload_len() > 0);
-        let answers = [own.sender.plain_answer, other.fastest_round_trip(), accepted.map(|at| now.since(at))];
-        own.sender.plain_answer = answers.into_iter().flatten().min();
+        let answer = faster(other.fastest_round_trip(), accepted.map(|at| now.since(at)));
+        own.sender.plain_answer = faster(own.sender.plain_answer, answer);
         own.on_packet(now, packet, opened);
     }
 

@@ -35,6 +35,14 @@ impl Feedback {
     }
 }
 
+/// The shorter of two response times, as far as both are known.
+pub(crate) fn faster(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        _ => one.or(other),
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turnaround {
     /// Timestamps sent towards the sender, in order, and the last packet with each.
@@ -75,13 +83,13 @@ impl Turnaround {
         let feedback = *feedback;
         self.known = Some((echo, feedback));
         // Packets repeat an echo until there is a newer one; only the first gives a response time.
-        self.values.drain(..=place);
+        (0..=place).for_each(|_| _ = self.values.pop_front());
         if self.answers.len() == ANSWERS {
             self.answers.pop_front();
         }
         let took = now.since(feedback.at);
         self.answers.push_back(took);
-        self.least = Some(self.least.map_or(took, |least| least.min(took)));
+        self.least = faster(self.least, Some(took));
         Some(took)
     }
 
