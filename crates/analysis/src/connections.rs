@@ -147,6 +147,7 @@ impl Analysis {
 
     /// Adds a packet as [`Analysis::packet_at`] does, and returns what the analysis makes of it;
     /// `None` for a packet that is no TCP segment, or that another interface has shown.
+    #[inline]
     pub fn traced(&mut self, now: Instant, sighting: Sighting, packet: &Parsed) -> Option<Traced> {
         let (place, side) = self.place(now, sighting, packet)?;
         Some(self.connections[place].traced((self.now, place, side), &packet.meta))
