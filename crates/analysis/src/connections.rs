@@ -161,11 +161,9 @@ impl Analysis {
             self.other_packets += 1;
             return None;
         }
-        let slot = self.recent.slot(&packet.key);
-        let (place, side) = match *slot {
-            Some((key, place, side)) if key == packet.key && !self.connections[place].is_reused(side, &packet.meta) => {
-                (place, side)
-            }
+        let recent = self.recent.slot(&packet.key).as_ref().filter(|(key, ..)| *key == packet.key);
+        let (place, side) = match recent {
+            Some(&(_, place, side)) if !self.connections[place].is_reused(side, &packet.meta) => (place, side),
             _ => self.find(packet),
         };
         let connection = &mut self.connections[place];

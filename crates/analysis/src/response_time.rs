@@ -49,7 +49,9 @@ pub(crate) struct Turnaround {
     values: VecDeque<(u32, Feedback)>,
     /// The timestamp that the sender echoed last.
     known: Option<(u32, Feedback)>,
-    answers: VecDeque<Duration>,
+    /// The latest response times.
+    answers: [Option<Duration>; ANSWERS],
+    count: usize,
     least: Option<Duration>,
     /// Response times with data in flight: the answered ACK triggered the transmission.
     pub(crate) prompt: RoundTrip,
@@ -84,11 +86,9 @@ impl Turnaround {
         self.known = Some((echo, feedback));
         // Packets repeat an echo until there is a newer one; only the first gives a response time.
         (0..=place).for_each(|_| _ = self.values.pop_front());
-        if self.answers.len() == ANSWERS {
-            self.answers.pop_front();
-        }
         let took = now.since(feedback.at);
-        self.answers.push_back(took);
+        self.answers[self.count % ANSWERS] = Some(took);
+        self.count += 1;
         self.least = faster(self.least, Some(took));
         Some(took)
     }
@@ -100,7 +100,7 @@ impl Turnaround {
 
     /// The fastest of the latest response times.
     pub(crate) fn fastest(&self) -> Option<Duration> {
-        self.answers.iter().min().copied()
+        self.answers.iter().flatten().min().copied()
     }
 
     /// The fastest of all response times.

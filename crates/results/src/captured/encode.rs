@@ -147,7 +147,9 @@ pub(super) fn places(places: &[u8], length: usize, to: &mut Vec<u8>) {
         // Eight places have as many octets as one has bits.
         for group in places.chunks(8) {
             let word = group.iter().rev().fold(0_u64, |word, place| word << width | u64::from(*place));
-            to.extend_from_slice(&word.to_le_bytes()[..width as usize]);
+            let end = to.len() + width as usize;
+            to.extend_from_slice(&word.to_le_bytes());
+            to.truncate(end);
         }
     }
 }
