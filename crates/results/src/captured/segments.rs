@@ -6,10 +6,10 @@
 //! `window_bytes` and `phase` are those of the sender of the data in the packet, or for a pure ACK of the data that it
 //! acknowledges.
 //!
-//! Numbers are delta-encoded, and those of columns with few different ones are in dictionaries, as words are. Nothing is
-//! compressed: general compression would shrink pages to between 0.5 and 1 times their size, for more time than encoding
-//! takes. The bytes depend only on the packets. Cost: memory for [`BLOCK`] rows, and for the encoded pages of
-//! [`ROWS_A_GROUP`], 15 bytes a row.
+//! Numbers are delta-encoded, and those of columns with few different ones are in dictionaries, as words are.
+//! Nothing is compressed: general compression would shrink pages to between 0.5 and 1 times their size, for more
+//! time than encoding takes. The bytes depend only on the packets. Cost: memory for [`BLOCK`] rows, and for the
+//! encoded pages of [`ROWS_A_GROUP`], 15 bytes a row.
 
 use std::io::{self, Write};
 use std::sync::Arc;
