@@ -9,7 +9,7 @@ pub fn check(input: &[u8]) {
     let (mut payload, mut times) = (0, capture::Times::default());
     let _ = capture::read(input, &mut |frame| {
         let (Some(at_ns), Some(ip)) = (frame.at_ns, frame.ip) else { return Ok(()) };
-        if let Ok((parsed, _)) = parse_captured(ip, frame.ip_len) {
+        if let Ok(parsed) = parse_captured(ip, frame.ip_len) {
             assert!(u16::from(parsed.meta.header_len) <= parsed.meta.ip_len, "headers are part of the packet");
             if let Some(at) = times.since_first(at_ns) {
                 payload += u64::from(parsed.meta.payload_len());

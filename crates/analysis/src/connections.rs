@@ -16,7 +16,7 @@ use crate::ecn::EcnFeedback;
 use crate::half::Half;
 use crate::outcome::{Connection, Handshake, Opener};
 use crate::remote::Remote;
-use crate::response_time::Feedback;
+use crate::response_time::{Feedback, faster};
 use crate::trace::Traced;
 
 /// The interface at which a packet was captured, in a capture of several interfaces.
@@ -147,6 +147,7 @@ impl Analysis {
 
     /// Adds a packet as [`Analysis::packet_at`] does, and returns what the analysis makes of it;
     /// `None` for a packet that is no TCP segment, or that another interface has shown.
+    #[inline]
     pub fn traced(&mut self, now: Instant, sighting: Sighting, packet: &Parsed) -> Option<Traced> {
         let (place, side) = self.place(now, sighting, packet)?;
         Some(self.connections[place].traced((self.now, place, side), &packet.meta))
@@ -160,11 +161,9 @@ impl Analysis {
             self.other_packets += 1;
             return None;
         }
-        let slot = self.recent.slot(&packet.key);
-        let (place, side) = match *slot {
-            Some((key, place, side)) if key == packet.key && !self.connections[place].is_reused(side, &packet.meta) => {
-                (place, side)
-            }
+        let recent = self.recent.slot(&packet.key).as_ref().filter(|(key, ..)| *key == packet.key);
+        let (place, side) = match recent {
+            Some(&(_, place, side)) if !self.connections[place].is_reused(side, &packet.meta) => (place, side),
             _ => self.find(packet),
         };
         let connection = &mut self.connections[place];
@@ -302,8 +301,8 @@ impl State {
         other.on_ack(now, packet);
         // Who accepts a connection sends no data before the handshake is complete.
         let accepted = self.completed.filter(|_| self.opener == Some(1 - side) && packet.payload_len() > 0);
-        let answers = [own.sender.plain_answer, other.fastest_round_trip(), accepted.map(|at| now.since(at))];
-        own.sender.plain_answer = answers.into_iter().flatten().min();
+        let answer = faster(other.fastest_round_trip(), accepted.map(|at| now.since(at)));
+        own.sender.plain_answer = faster(own.sender.plain_answer, answer);
         own.on_packet(now, packet, opened);
     }
 

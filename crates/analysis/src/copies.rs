@@ -11,7 +11,7 @@
 use std::hash::{BuildHasher as _, Hasher as _};
 
 use foldhash::fast::FixedState;
-use lastmile_packet::{Parsed, Protocol, TcpFlags};
+use lastmile_packet::{IpAddresses, Meta, Parsed, Protocol, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
 use crate::connections::Sighting;
@@ -56,19 +56,11 @@ impl Copies {
     /// True for a copy that a mirror made of an earlier packet. `ip` is the captured part of the packet.
     pub fn is_copy(&mut self, now: Instant, sighting: Sighting, packet: &Parsed, ip: &[u8]) -> bool {
         let is_six = packet.meta.mark.ipv6();
-        let (hop_limit, addresses, lengths) = if is_six { (7, 8..40, 4..6) } else { (8, 12..20, 2..6) };
-        let (Some(&hop_limit), Some(lengths), Some(ends), Some(rest)) = (
-            ip.get(hop_limit),
-            ip.get(lengths),
-            ip.get(addresses.clone()),
-            ip.get(addresses.end..ip.len().min(usize::from(packet.meta.header_len))),
-        ) else {
-            return false;
-        };
-        let digest = self.digest(&[lengths, ends, rest]);
-        // Equal for both directions.
-        let (from, to) = ends.split_at(ends.len() / 2);
-        let hosts_slot = (self.digest(&[from]) ^ self.digest(&[to])) as usize % SLOTS;
+        let (hop_limit, addresses) = if is_six { (7, 8) } else { (8, 12) };
+        let end = ip.len().min(usize::from(packet.meta.header_len));
+        let (Some(&hop_limit), Some(headers)) = (ip.get(hop_limit), ip.get(addresses..end)) else { return false };
+        let digest = self.digest(&packet.meta, headers);
+        let hosts_slot = self.hosts_slot(&packet.key.addresses.ip);
         let hosts = &mut self.hosts[hosts_slot];
         let slot = &mut self.slots[digest as usize % SLOTS];
         let is_equal = slot.seen.is_some_and(|(other, at, before)| {
@@ -88,11 +80,22 @@ impl Copies {
         false
     }
 
-    /// The parts have as many bytes in each packet whose first part, the lengths, is equal.
-    fn digest(&self, parts: &[&[u8]]) -> u64 {
+    /// The length and the number of the packet, and its headers from the addresses on.
+    fn digest(&self, meta: &Meta, headers: &[u8]) -> u64 {
         let mut hasher = self.state.build_hasher();
-        parts.iter().for_each(|part| hasher.write(part));
+        hasher.write_u32(u32::from(meta.ip_len) << 16 | u32::from(meta.ip_id));
+        hasher.write(headers);
         hasher.finish()
+    }
+
+    /// The entry of two hosts, the same for both directions.
+    fn hosts_slot(&self, ends: &IpAddresses) -> usize {
+        let state = &self.state;
+        let [one, other] = match *ends {
+            IpAddresses::V4 { source, destination } => [source, destination].map(|host| state.hash_one(host.to_bits())),
+            IpAddresses::V6 { source, destination } => [source, destination].map(|host| state.hash_one(host.to_bits())),
+        };
+        (one ^ other) as usize % SLOTS
     }
 
     /// The number of copies.
@@ -139,7 +142,7 @@ mod tests {
     fn copies(packets: &[(u64, Vec<u8>)]) -> Vec<bool> {
         let mut copies = Copies::default();
         let found = packets.iter().map(|(us, ip)| {
-            let (packet, _) = parse_captured(ip, ip.len() as u32).unwrap();
+            let packet = parse_captured(ip, ip.len() as u32).unwrap();
             copies.is_copy(Instant::ZERO + Duration::from_us(*us), Sighting::default(), &packet, ip)
         });
         let found: Vec<bool> = found.collect();

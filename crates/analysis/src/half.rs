@@ -35,7 +35,7 @@ use crate::congestion::Congestion;
 use crate::limit::{Limit, Shares};
 use crate::outcome::{Direction, MOST_PAUSES, Pause};
 use crate::outstanding::{Outstanding, Segment, Sends};
-use crate::response_time::Feedback;
+use crate::response_time::{Feedback, faster};
 use crate::roundtrip::RoundTrip;
 use crate::segment_size::SegmentSize;
 use crate::sender::{Known, Sent};
@@ -212,8 +212,7 @@ impl Half {
 
     /// Accounts for the packet at the sender, which knew the ACKs that had reached it.
     fn as_sent(&mut self, now: Instant, start: i64, cause: Option<Cause>, packet: &Meta, opened: Option<Duration>) {
-        let fastest = [opened, self.sender.turnaround.least(), self.sender.plain_answer];
-        let turnaround = fastest.into_iter().flatten().min();
+        let turnaround = faster(faster(opened, self.sender.turnaround.least()), self.sender.plain_answer);
         let known = match packet.options().timestamps() {
             Some((_, echo)) => self.sender.turnaround.known(echo).and_then(|feedback| self.known(&feedback, false)),
             None => turnaround.and_then(|turnaround| self.sender.account.reached(now, turnaround)),

@@ -35,13 +35,23 @@ impl Feedback {
     }
 }
 
+/// The shorter of two response times, as far as both are known.
+pub(crate) fn faster(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        _ => one.or(other),
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turnaround {
     /// Timestamps sent towards the sender, in order, and the last packet with each.
     values: VecDeque<(u32, Feedback)>,
     /// The timestamp that the sender echoed last.
     known: Option<(u32, Feedback)>,
-    answers: VecDeque<Duration>,
+    /// The latest response times.
+    answers: [Option<Duration>; ANSWERS],
+    count: usize,
     least: Option<Duration>,
     /// Response times with data in flight: the answered ACK triggered the transmission.
     pub(crate) prompt: RoundTrip,
@@ -75,13 +85,11 @@ impl Turnaround {
         let feedback = *feedback;
         self.known = Some((echo, feedback));
         // Packets repeat an echo until there is a newer one; only the first gives a response time.
-        self.values.drain(..=place);
-        if self.answers.len() == ANSWERS {
-            self.answers.pop_front();
-        }
+        (0..=place).for_each(|_| _ = self.values.pop_front());
         let took = now.since(feedback.at);
-        self.answers.push_back(took);
-        self.least = Some(self.least.map_or(took, |least| least.min(took)));
+        self.answers[self.count % ANSWERS] = Some(took);
+        self.count += 1;
+        self.least = faster(self.least, Some(took));
         Some(took)
     }
 
@@ -92,7 +100,7 @@ impl Turnaround {
 
     /// The fastest of the latest response times.
     pub(crate) fn fastest(&self) -> Option<Duration> {
-        self.answers.iter().min().copied()
+        self.answers.iter().flatten().min().copied()
     }
 
     /// The fastest of all response times.

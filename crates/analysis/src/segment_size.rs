@@ -64,7 +64,7 @@ impl SegmentSize {
     /// The segments in a packet with this payload.
     pub(crate) fn segments(self, payload: u64) -> u64 {
         let full = if self.is_guessed() { OF_ETHERNET } else { self.mss.max(1) };
-        payload.div_ceil(full).max(1)
+        if payload <= full { 1 } else { payload.div_ceil(full) }
     }
 
     /// True without an announced MSS and before a segment of which the larger packets consist was captured.

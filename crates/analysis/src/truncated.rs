@@ -15,17 +15,19 @@ const V6_HEADER: usize = 40;
 const TCP_FIXED: usize = 20;
 const DATA_OFFSET_AT: usize = 12;
 
-/// Reads the headers of an IP packet that may be truncated, in a frame with `whole` octets from there on. The `bool`
-/// is true if options were cut.
+/// Reads the headers of an IP packet that may be truncated, in a frame with `whole` octets from there on.
 ///
 /// # Errors
 ///
 /// The fixed headers are incomplete or contradict themselves.
-pub fn parse_captured(bytes: &[u8], whole: u32) -> Result<(Parsed, bool), ParseError> {
-    let error = match parse_headers(bytes) {
-        Ok(parsed) => return Ok((parsed, false)),
-        Err(error) => error,
-    };
+#[inline]
+pub fn parse_captured(bytes: &[u8], whole: u32) -> Result<Parsed, ParseError> {
+    parse_headers(bytes).or_else(|error| parse_damaged(bytes, whole, error))
+}
+
+/// Reads the headers of a packet with this error.
+#[cold]
+fn parse_damaged(bytes: &[u8], whole: u32, error: ParseError) -> Result<Parsed, ParseError> {
     if lacks_length(bytes) {
         let mut headers = [0; LONGEST];
         let kept = bytes.len().min(LONGEST);
@@ -33,7 +35,7 @@ pub fn parse_captured(bytes: &[u8], whole: u32) -> Result<(Parsed, bool), ParseE
         let whole = u16::try_from(whole).unwrap_or(u16::MAX);
         let (at, length) = if bytes[0] >> 4 == 4 { (2, whole) } else { (4, whole.saturating_sub(V6_HEADER as u16)) };
         headers[at..at + 2].copy_from_slice(&length.to_be_bytes());
-        return parse_cut(&headers[..kept], parse_headers(&headers[..kept]).map(|parsed| (parsed, false)));
+        return parse_cut(&headers[..kept], parse_headers(&headers[..kept]));
     }
     parse_cut(bytes, Err(error))
 }
@@ -51,7 +53,7 @@ fn lacks_length(bytes: &[u8]) -> bool {
 }
 
 /// Reads the packet without the options that were cut, if this is why it cannot be read.
-fn parse_cut(bytes: &[u8], read: Result<(Parsed, bool), ParseError>) -> Result<(Parsed, bool), ParseError> {
+fn parse_cut(bytes: &[u8], read: Result<Parsed, ParseError>) -> Result<Parsed, ParseError> {
     let Err(error @ ParseError::Truncated { .. }) = read else { return read };
     let (Some(tcp), true) = (tcp_at(bytes), bytes.len() <= LONGEST) else { return Err(error) };
     let there = bytes.len().saturating_sub(tcp) / 4 * 4;
@@ -73,7 +75,7 @@ fn parse_cut(bytes: &[u8], read: Result<(Parsed, bool), ParseError>) -> Result<(
     }
     parsed.meta.header_len = header_len as u8;
     parsed.meta.set_options(parsed.meta.options().with_cut());
-    Ok((parsed, true))
+    Ok(parsed)
 }
 
 /// True for a fragment of an IP packet, whose ports are in its first one only (RFC 791, section 3.2; RFC 8200,
@@ -116,14 +118,13 @@ mod tests {
         meta.ip_len = u16::from(meta.header_len) + 100;
         let mut bytes = Vec::new();
         write_packet(&meta, &FlowAddresses::of_simulated(FlowId::new(0)), &mut bytes);
-        let (parsed, cut) = parse_captured(&bytes[..54], 172).unwrap();
-        assert!(cut && parsed.meta.options().is_cut());
+        let parsed = parse_captured(&bytes[..54], 172).unwrap();
+        assert!(parsed.meta.options().is_cut());
         assert_eq!(parsed.meta.options().timestamps(), Some((7, 8)));
         assert_eq!(parsed.meta.options().sack_count(), 0);
         assert_eq!(parsed.meta.payload_len(), 100);
         assert!(parse_captured(&bytes[..39], 172).is_err());
-        let (whole, cut) = parse_captured(&bytes[..72], 172).unwrap();
-        assert!(!cut && !whole.meta.options().is_cut());
+        assert!(!parse_captured(&bytes[..72], 172).unwrap().meta.options().is_cut());
     }
 
     #[test]
@@ -140,7 +141,7 @@ mod tests {
             (ipv6(44), true),
             (ipv6(17), false),
         ] {
-            let (parsed, _) = parse_captured(&ip, ip.len() as u32).unwrap();
+            let parsed = parse_captured(&ip, ip.len() as u32).unwrap();
             assert_eq!(is_fragment(&parsed, &ip), expected, "{ip:02x?}");
         }
     }
@@ -154,8 +155,8 @@ mod tests {
         write_packet(&meta, &four, &mut bytes);
         bytes[2..4].fill(0);
         for (kept, whole, payload) in [(1_040, 14_640, 14_600), (40, 14_640, 14_600), (40, 185_000, 65_495)] {
-            let (parsed, cut) = parse_captured(&bytes[..kept], whole).unwrap();
-            assert_eq!((parsed.meta.payload_len(), cut), (payload, false));
+            let meta = parse_captured(&bytes[..kept], whole).unwrap().meta;
+            assert_eq!((meta.payload_len(), meta.options().is_cut()), (payload, false));
         }
         assert!(parse_captured(&bytes, 39).is_err(), "shorter than its headers");
         bytes[9] = 17;
@@ -165,7 +166,7 @@ mod tests {
         let jumbo = [TCP, 0, 0xc2, 4, 0, 2, 0xd2, 0xa8];
         for (next, extension, payload) in [(TCP, &[][..], 14_600), (0, &jumbo, 14_592)] {
             let ip = [&[0x60, 0, 0, 0, 0, 0, next, 64][..], &[0x20; 32], extension, &tcp].concat();
-            meta = parse_captured(&ip, 14_660).unwrap().0.meta;
+            meta = parse_captured(&ip, 14_660).unwrap().meta;
             assert_eq!(meta.payload_len(), payload);
         }
     }

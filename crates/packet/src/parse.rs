@@ -42,6 +42,7 @@ pub fn parse(bytes: &[u8]) -> Result<Parsed, ParseError> {
 /// # Errors
 ///
 /// The bytes end inside a header or contradict themselves.
+#[inline]
 pub fn parse_headers(bytes: &[u8]) -> Result<Parsed, ParseError> {
     let mut meta = Meta::default();
     let (key, transport_offset) = match read_usual_headers(bytes, &mut meta) {

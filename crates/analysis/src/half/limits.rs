@@ -8,6 +8,7 @@ use super::cause::{LEAST, PROMPT};
 use super::state::Phase;
 use crate::limit::{Limit, Shares};
 use crate::outcome::{Delays, Direction, Limits, RoundTrips};
+use crate::response_time::faster;
 use crate::sender::Basis;
 use crate::vantage::{FEW, Vantage, WITHIN_HOSTS};
 
@@ -110,7 +111,7 @@ impl Half {
         let by_data = self.rtt.least();
         // Echoes are too fast by up to the unit of timestamps.
         let by_echo = other.sender.turnaround.least().map(|least| least + TIMESTAMP_UNIT);
-        if is_sure { by_data.or(by_echo) } else { by_data.into_iter().chain(by_echo).min() }
+        if is_sure { by_data.or(by_echo) } else { faster(by_data, by_echo) }
     }
 
     /// The fastest response of this half's sender by timestamps and in the handshake, if that is on
@@ -118,8 +119,7 @@ impl Half {
     pub(crate) fn to_distant_sender(&self, opened: Option<Duration>) -> Option<Duration> {
         let turnaround = &self.sender.turnaround;
         let is_sure = opened.is_some() || turnaround.prompt.count() >= FEW;
-        let least = opened.into_iter().chain(turnaround.least()).min();
-        least.filter(|least| is_sure && *least > WITHIN_HOSTS)
+        faster(opened, turnaround.least()).filter(|least| is_sure && *least > WITHIN_HOSTS)
     }
 
     /// The sender's limits from the capture's vantage point, and their basis. The account at a distant sender has the

@@ -115,7 +115,7 @@ proptest! {
                     *byte = value;
                 }
             }
-            if let Ok((parsed, _)) = lastmile_analysis::parse_captured(&bytes, 60_000) {
+            if let Ok(parsed) = lastmile_analysis::parse_captured(&bytes, 60_000) {
                 prop_assert!(u16::from(parsed.meta.header_len) <= parsed.meta.ip_len);
                 analysis.packet(Instant::from_ps(u64::try_from(number).unwrap() << 58), &parsed);
             }

@@ -1,78 +1,264 @@
 //! The column chunks of one row group of a Parquet file, written side by side.
 //!
 //! The `parquet` crate writes the columns of a row group one after the other, so a row group of values would
-//! stay in memory until it is complete. Here every column has its encoder from the start of the row group
-//! and its pages in memory: rows pass in blocks that fit into a processor's cache, and of a row group only
-//! encoded pages are kept.
+//! stay in memory until it is complete. Here every column has its pages in memory: rows pass in blocks that
+//! fit into a processor's cache, and of a row group only encoded pages are kept.
 
 use std::io::Write;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use parquet::column::page::{CompressedPage, PageWriteSpec, PageWriter};
-use parquet::column::writer::{ColumnWriter, get_column_writer, get_typed_column_writer_mut};
-use parquet::data_type::DataType;
+use parquet::basic::{Encoding, EncodingMask, Type as Physical};
+use parquet::column::page::{CompressedPage, Page, PageWriter};
+use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterPropertiesPtr;
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
-use parquet::schema::types::SchemaDescriptor;
+use parquet::schema::types::ColumnDescPtr;
 
-/// The pages of a column, which its encoder and its owner share.
-#[derive(Clone)]
-struct Pages(Arc<Mutex<TrackedWrite<Vec<u8>>>>);
+use super::encode::{BLOCK, Bits, deltas, places};
 
-impl Pages {
-    fn new() -> Self {
-        Self(Arc::new(Mutex::new(TrackedWrite::new(Vec::new()))))
-    }
+/// The rows of a block that have a value; `None` for a column without nulls.
+pub(super) type Present<'a> = Option<&'a Bits>;
 
-    fn locked(&self) -> MutexGuard<'_, TrackedWrite<Vec<u8>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// The most values of a dictionary of numbers: more come as their differences, which take as many bits.
+const MOST_FEW: usize = 32;
+
+/// A column of a row group.
+pub(super) struct Chunk {
+    column: ColumnDescPtr,
+    pages: TrackedWrite<Vec<u8>>,
+    rows: usize,
+    encodings: Vec<Encoding>,
+    /// The dictionary of numbers, and that of words.
+    few: Vec<i64>,
+    words: Vec<&'static str>,
 }
 
-impl PageWriter for Pages {
-    fn write_page(&mut self, page: CompressedPage) -> Result<PageWriteSpec, ParquetError> {
-        SerializedPageWriter::new(&mut self.locked()).write_page(page)
-    }
-
-    fn close(&mut self) -> Result<(), ParquetError> {
-        Ok(())
-    }
-}
-
-/// The columns of a row group.
-pub(super) struct Chunks(Vec<(ColumnWriter<'static>, Pages)>);
-
-impl Chunks {
-    /// A row group without rows.
-    pub(super) fn new(schema: &SchemaDescriptor, properties: &WriterPropertiesPtr) -> Self {
-        let column = |column: &Arc<_>| {
-            let pages = Pages::new();
-            (get_column_writer(Arc::clone(column), Arc::clone(properties), Box::new(pages.clone())), pages)
-        };
-        Self(schema.columns().iter().map(column).collect())
-    }
-
-    /// Adds values to a column; `levels` has 1 for a value and 0 for a null, and is `None` for a column
-    /// without nulls.
-    pub(super) fn write<T: DataType>(
-        &mut self,
-        column: usize,
-        values: &[T::T],
-        levels: Option<&[i16]>,
-    ) -> Result<(), ParquetError> {
-        get_typed_column_writer_mut::<T>(&mut self.0[column].0).write_batch(values, levels, None).map(|_| ())
-    }
-
-    /// Writes the row group.
-    pub(super) fn finish<W: Write + Send>(self, file: &mut SerializedFileWriter<W>) -> Result<(), ParquetError> {
-        let mut group = file.next_row_group()?;
-        for (writer, pages) in self.0 {
-            let close = writer.close()?;
-            let encoded = std::mem::replace(&mut *pages.locked(), TrackedWrite::new(Vec::new())).into_inner()?;
-            group.append_column(&Bytes::from(encoded), close)?;
+impl Chunk {
+    /// A column without rows.
+    pub(super) fn new(column: &ColumnDescPtr) -> Self {
+        Self {
+            column: ColumnDescPtr::clone(column),
+            pages: TrackedWrite::new(Vec::new()),
+            rows: 0,
+            encodings: vec![Encoding::RLE],
+            few: Vec::new(),
+            words: Vec::new(),
         }
-        group.close().map(|_| ())
+    }
+
+    /// Adds numbers.
+    pub(super) fn numbers(&mut self, rows: usize, present: Present, values: &[i64]) -> Result<(), ParquetError> {
+        self.page((rows, present), Encoding::DELTA_BINARY_PACKED, |to| deltas(values, to))
+    }
+
+    /// Adds numbers of which there are few different ones. Others come as their differences.
+    pub(super) fn few(&mut self, rows: usize, present: Present, values: &[i64]) -> Result<(), ParquetError> {
+        let mut of_values = [0; BLOCK];
+        for (place, value) in of_values.iter_mut().zip(values) {
+            let known = self.few.iter().position(|known| known == value);
+            *place = known.unwrap_or(self.few.len()) as u8;
+            if known.is_none() {
+                if self.few.len() == MOST_FEW {
+                    return self.numbers(rows, present, values);
+                }
+                self.few.push(*value);
+            }
+        }
+        let length = self.few.len();
+        self.page((rows, present), Encoding::RLE_DICTIONARY, |to| places(&of_values[..values.len()], length, to))
+    }
+
+    /// Adds words, by their places among all.
+    pub(super) fn words(
+        &mut self,
+        rows: usize,
+        present: Present,
+        (of_words, words): (&[u8], &[&'static str]),
+    ) -> Result<(), ParquetError> {
+        self.words = words.to_vec();
+        self.page((rows, present), Encoding::RLE_DICTIONARY, |to| places(of_words, words.len(), to))
+    }
+
+    /// Adds bits.
+    pub(super) fn bits(&mut self, rows: usize, bits: &Bits) -> Result<(), ParquetError> {
+        self.page((rows, None), Encoding::PLAIN, |to| bits.plain(rows, to))
+    }
+
+    /// Adds a page with values that `encode` writes.
+    fn page(
+        &mut self,
+        (rows, present): (usize, Present),
+        encoding: Encoding,
+        encode: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<(), ParquetError> {
+        let mut buf = Vec::new();
+        let mut num_nulls = 0;
+        if let Some(present) = present {
+            present.levels(rows, &mut buf);
+            num_nulls = rows as u32 - present.count();
+        }
+        let def_levels_byte_len = buf.len() as u32;
+        encode(&mut buf);
+        self.rows += rows;
+        if !self.encodings.contains(&encoding) {
+            self.encodings.push(encoding);
+        }
+        let page = Page::DataPageV2 {
+            buf: buf.into(),
+            num_values: rows as u32,
+            encoding,
+            num_nulls,
+            num_rows: rows as u32,
+            def_levels_byte_len,
+            rep_levels_byte_len: 0,
+            is_compressed: false,
+            statistics: None,
+        };
+        write_page(page, &mut self.pages)
+    }
+
+    /// The dictionary as a page, if a page of values has one.
+    fn dictionary(&self) -> Option<Page> {
+        if !self.encodings.contains(&Encoding::RLE_DICTIONARY) {
+            return None;
+        }
+        let values = &self.few;
+        let plain: Vec<u8> = match self.column.physical_type() {
+            Physical::INT32 => values.iter().flat_map(|value| (*value as i32).to_le_bytes()).collect(),
+            Physical::INT64 => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
+            _ => {
+                let word = |word: &&str| [&(word.len() as u32).to_le_bytes(), word.as_bytes()].concat();
+                self.words.iter().flat_map(word).collect()
+            }
+        };
+        let num_values = values.len().max(self.words.len()) as u32;
+        Some(Page::DictionaryPage { buf: plain.into(), num_values, encoding: Encoding::PLAIN, is_sorted: false })
+    }
+
+    /// The column as the file has it.
+    fn finish(mut self) -> Result<(Vec<u8>, ColumnCloseResult), ParquetError> {
+        let mut whole = TrackedWrite::new(Vec::new());
+        let dictionary = self.dictionary();
+        let has_dictionary = dictionary.is_some();
+        if let Some(dictionary) = dictionary {
+            write_page(dictionary, &mut whole)?;
+            self.encodings.push(Encoding::PLAIN);
+        }
+        let first = whole.bytes_written() as i64;
+        whole.write_all(&self.pages.into_inner()?)?;
+        let bytes = whole.into_inner()?;
+        let metadata = ColumnChunkMetaData::builder(self.column)
+            .set_encodings_mask(EncodingMask::new_from_encodings(self.encodings.iter()))
+            .set_total_compressed_size(bytes.len() as i64)
+            .set_total_uncompressed_size(bytes.len() as i64)
+            .set_num_values(self.rows as i64)
+            .set_data_page_offset(first)
+            .set_dictionary_page_offset(has_dictionary.then_some(0))
+            .build()?;
+        let closed = ColumnCloseResult {
+            bytes_written: bytes.len() as u64,
+            rows_written: self.rows as u64,
+            metadata,
+            bloom_filter: None,
+            column_index: None,
+            offset_index: None,
+        };
+        Ok((bytes, closed))
+    }
+}
+
+fn write_page(page: Page, to: &mut TrackedWrite<Vec<u8>>) -> Result<(), ParquetError> {
+    let length = page.buffer().len();
+    SerializedPageWriter::new(to).write_page(CompressedPage::new(page, length)).map(|_| ())
+}
+
+/// Writes a row group.
+pub(super) fn finish<W: Write + Send>(
+    chunks: Vec<Chunk>,
+    file: &mut SerializedFileWriter<W>,
+) -> Result<(), ParquetError> {
+    let mut group = file.next_row_group()?;
+    for chunk in chunks {
+        let (bytes, closed) = chunk.finish()?;
+        group.append_column(&Bytes::from(bytes), closed)?;
+    }
+    group.close().map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use parquet::column::reader::get_typed_column_reader;
+    use parquet::data_type::Int64Type;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::schema::parser::parse_message_type;
+
+    use super::*;
+
+    /// The values of one column that may be null, written block by block and read by the `parquet` crate.
+    fn read_back(rows: &[Option<i64>], write: fn(&mut Chunk, usize, Present, &[i64]) -> Result<(), ParquetError>) {
+        let schema = parse_message_type("message one { optional int64 value; }").unwrap();
+        let mut file = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::default()).unwrap();
+        let mut chunk = Chunk::new(&file.schema_descr().columns()[0]);
+        for block in rows.chunks(BLOCK) {
+            let mut present = Bits::default();
+            (0..).zip(block).for_each(|(row, value)| present.set(row, value.is_some()));
+            let values: Vec<i64> = block.iter().copied().flatten().collect();
+            write(&mut chunk, block.len(), Some(&present), &values).unwrap();
+        }
+        finish(vec![chunk], &mut file).unwrap();
+        let file = SerializedFileReader::new(Bytes::from(file.into_inner().unwrap())).unwrap();
+        let group = file.get_row_group(0).unwrap();
+        let (mut levels, mut values) = (Vec::new(), Vec::new());
+        let mut column = get_typed_column_reader::<Int64Type>(group.get_column_reader(0).unwrap());
+        column.read_records(rows.len() + 1, Some(&mut levels), None, &mut values).unwrap();
+        assert_eq!(levels, rows.iter().map(|value| i16::from(value.is_some())).collect::<Vec<_>>());
+        assert_eq!(values, rows.iter().copied().flatten().collect::<Vec<_>>());
+    }
+
+    /// Values of a generator (Knuth, MMIX), of so many bits.
+    fn some(count: usize, bits: u32, seed: u64) -> impl Iterator<Item = i64> {
+        let next = |state: &u64| Some(state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f));
+        let states = std::iter::successors(Some(seed), next).skip(1);
+        states.take(count).map(move |state| if bits == 0 { 7 } else { (state >> (64 - bits)).cast_signed() })
+    }
+
+    #[test]
+    fn differences_of_every_width_read_back() {
+        for (bits, count) in (0..=64).zip([1, 2, 63, 64, 65, 256, 257, BLOCK - 1, BLOCK, BLOCK + 1].into_iter().cycle())
+        {
+            let rows: Vec<_> = some(count, bits, u64::from(bits)).map(Some).collect();
+            read_back(&rows, Chunk::numbers);
+        }
+        let extremes = [i64::MIN, i64::MAX, 0, i64::MAX, i64::MIN, -1];
+        read_back(&extremes.map(Some), Chunk::numbers);
+    }
+
+    /// A third of the rows, whole words, a block without values, and one row more.
+    #[test]
+    fn nulls_read_back_wherever_they_are() {
+        let rows = |is_null: fn(usize) -> bool| {
+            let values = some(2 * BLOCK + 1, 20, 1).enumerate();
+            values.map(|(row, value)| (!is_null(row)).then_some(value)).collect::<Vec<_>>()
+        };
+        for is_null in
+            [|row| row % 3 == 0, |row| row / 64 % 3 == 0, |row| row / 64 % 3 > 0, |row| row < BLOCK, |_| true]
+        {
+            read_back(&rows(is_null), Chunk::numbers);
+            read_back(&rows(is_null), Chunk::few);
+        }
+    }
+
+    #[test]
+    fn a_dictionary_reads_back_with_every_number_of_values_and_beyond_the_most() {
+        for count in [1, 2, 3, 4, 5, 16, 17, MOST_FEW, MOST_FEW + 1] {
+            let rows: Vec<_> = some(2 * BLOCK, 63, 3).map(|value| Some(value % count as i64 - 1)).collect();
+            read_back(&rows, Chunk::few);
+        }
+        // The dictionary is full in the second block.
+        let rows: Vec<_> = (0..3 * BLOCK as i64).map(|row| Some(row / 200)).collect();
+        read_back(&rows, Chunk::few);
     }
 }

@@ -11,10 +11,12 @@
 //! | `curves.rs` | from the one to the other |
 //! | `page.rs` | the page |
 //! | `segments.rs` | every segment as a row of a Parquet file |
-//! | `chunks.rs` | the columns of its row groups, encoded block by block |
+//! | `chunks.rs` | the columns of its row groups, page by page |
+//! | `encode.rs` | encodings of pages |
 
 mod chunks;
 mod curves;
+mod encode;
 mod page;
 mod picture;
 mod plot;

@@ -53,7 +53,15 @@ impl<'a> Block<'a> {
     }
 }
 
-fn word(order: Endianness, octets: [u8; 4]) -> u32 {
+/// Words of four octets each.
+#[inline]
+pub(super) fn words<const N: usize, const WORDS: usize>(octets: &[u8; N]) -> [[u8; 4]; WORDS] {
+    const { assert!(N == 4 * WORDS) };
+    std::array::from_fn(|number| std::array::from_fn(|octet| octets[4 * number + octet]))
+}
+
+#[inline]
+pub(super) fn word(order: Endianness, octets: [u8; 4]) -> u32 {
     match order {
         Endianness::Big => u32::from_be_bytes(octets),
         Endianness::Little => u32::from_le_bytes(octets),
@@ -81,35 +89,32 @@ impl<R: Read> Blocks<R> {
         if !self.has(FRAME)? {
             return if self.from == self.to { Ok(None) } else { Err(PcapError::IncompleteBuffer) };
         }
+        let Some(head) = self.buffer[self.from..].first_chunk::<FRAME>() else { return Ok(None) };
+        let [kind, length, magic] = words(head);
         // The type of a section's header is the same in both orders.
-        if self.word(0) == SECTION_HEADER {
-            self.order = Endianness::Big;
-            self.order = match self.word(HEAD) {
+        if u32::from_be_bytes(kind) == SECTION_HEADER {
+            self.order = match u32::from_be_bytes(magic) {
                 0x1a2b_3c4d => Endianness::Big,
                 0x4d3c_2b1a => Endianness::Little,
                 _ => return Err(PcapError::InvalidField("the byte order of a section")),
             };
         }
-        let length = self.word(4) as usize;
+        let order = self.order;
+        let (kind, length) = (word(order, kind), word(order, length) as usize);
         if !(FRAME..=LONGEST).contains(&length) || !length.is_multiple_of(4) {
             return Err(PcapError::InvalidField("the length of a block"));
         }
         if !self.has(length)? {
             return Err(PcapError::IncompleteBuffer);
         }
-        if self.word(length - 4) as usize != length {
-            return Err(PcapError::InvalidField("the two lengths of a block differ"));
-        }
-        let from = self.from;
+        let block = &self.buffer[self.from..self.from + length];
         self.from += length;
-        let (kind, body) = (word(self.order, octets(&self.buffer, from)), &self.buffer[from + HEAD..from + length - 4]);
-        Ok(Some(Block { kind, order: self.order, body }))
-    }
-
-    /// The word this many octets after the start of the next block.
-    #[inline]
-    fn word(&self, at: usize) -> u32 {
-        word(self.order, octets(&self.buffer, self.from + at))
+        match block.split_last_chunk() {
+            Some((block, again)) if word(order, *again) as usize == length => {
+                Ok(Some(Block { kind, order, body: &block[HEAD..] }))
+            }
+            _ => Err(PcapError::InvalidField("the two lengths of a block differ")),
+        }
     }
 
     /// True if the file has so many octets more. They are in the buffer then.
@@ -134,10 +139,4 @@ impl<R: Read> Blocks<R> {
         }
         Ok(true)
     }
-}
-
-/// Four octets of a buffer that has them.
-#[inline]
-fn octets(buffer: &[u8], at: usize) -> [u8; 4] {
-    buffer[at..].first_chunk().copied().unwrap_or_default()
 }

@@ -7,7 +7,7 @@ use std::io::Read;
 
 use pcap_file::{DataLink, Endianness};
 
-use super::blocks::{Block, Blocks, SECTION_HEADER};
+use super::blocks::{Block, Blocks, SECTION_HEADER, word, words};
 use super::frame::{Extent, Frame, Take, broken};
 use super::link;
 
@@ -163,24 +163,26 @@ fn frame<'a, 'i>(packet: &Packet<'a>, interfaces: &'i [Interface]) -> Result<Fra
 }
 
 /// The fixed fields of a packet's block; `None` where it is shorter than they say.
+#[inline]
 fn packet<'a>(block: &Block<'a>, interfaces: &[Interface]) -> Option<Packet<'a>> {
-    let (body, word) = (block.body, |number| block.word(number));
+    let body = block.body;
     if block.kind == SIMPLE_PACKET {
         // It has no time and no length of what was kept, and is of the first interface.
         let snap = interfaces.first().map_or(0, |first| first.snap);
-        let length = word(0)?;
+        let length = block.word(0)?;
         let kept = if snap == 0 { length } else { length.min(snap) };
         return Some(Packet { interface: 0, time: None, data: body.get(4..)?.get(..kept as usize)?, length });
     }
+    let (fixed, rest) = body.split_first_chunk::<20>()?;
+    let [interface, high, low, kept, length] = words(fixed).map(|octets| word(block.order, octets));
     let interface = match (block.kind, block.order) {
         // 16 bits, and 16 of a count of drops.
-        (PACKET, Endianness::Big) => word(0)? >> 16,
-        (PACKET, Endianness::Little) => word(0)? & 0xffff,
-        _ => word(0)?,
+        (PACKET, Endianness::Big) => interface >> 16,
+        (PACKET, Endianness::Little) => interface & 0xffff,
+        _ => interface,
     };
-    let time = u64::from(word(1)?) << 32 | u64::from(word(2)?);
-    let data = body.get(20..)?.get(..word(3)? as usize)?;
-    Some(Packet { interface, time: Some(time), data, length: word(4)? })
+    let time = u64::from(high) << 32 | u64::from(low);
+    Some(Packet { interface, time: Some(time), data: rest.get(..kept as usize)?, length })
 }
 
 #[cfg(test)]

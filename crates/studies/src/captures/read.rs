@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use lastmile_analysis::datagrams::{DatagramAnalysis, DatagramFlow};
 use lastmile_analysis::joined::{Fingerprints, ends_on_its_link};
 use lastmile_analysis::{Analysis, Connection, Copies, Sighting, Traced, is_fragment, parse_captured};
-use lastmile_packet::Parsed;
 use lastmile_results::Summary;
 use lastmile_results::atomic::AtomicFile;
 use lastmile_results::captured::{Pictures, Segments};
@@ -99,25 +98,23 @@ impl Steps {
 impl Clock {
     /// The time of a packet; `None` for one that is too late, which changes nothing.
     fn read(&mut self, at_ns: u64, times: &mut capture::Times) -> Option<Moment> {
-        let mut next = *self;
-        let at_ns = next.step(at_ns);
+        let at_ns = self.step(at_ns);
         let at = times.since_first(at_ns)?;
-        *self = next;
+        self.last_ns = self.last_ns.max(Some(at_ns));
         Some((at, at_ns))
     }
 
+    /// The time by the clock of the first packets. After a step it is the latest, which is not too late.
     fn step(&mut self, at_ns: u64) -> u64 {
         let now_ns = i128::from(at_ns) + self.lacks_ns;
-        let last_ns = *self.last_ns.get_or_insert(at_ns);
+        let last_ns = self.last_ns.unwrap_or(at_ns);
         let ahead_ns = now_ns - i128::from(last_ns);
         let steps = if -ahead_ns > STEP_NS {
             &mut self.set.back
         } else if ahead_ns > STEP_FORWARD_NS {
             &mut self.set.forward
         } else {
-            let now_ns = u64::try_from(now_ns.max(0)).unwrap_or(u64::MAX);
-            self.last_ns = Some(last_ns.max(now_ns));
-            return now_ns;
+            return u64::try_from(now_ns.max(0)).unwrap_or(u64::MAX);
         };
         steps.add(ahead_ns.abs());
         self.lacks_ns -= ahead_ns;
@@ -153,6 +150,14 @@ pub(super) struct Counts {
 }
 
 impl Counts {
+    /// Counts a packet that cannot be analysed. Reading goes on.
+    #[cold]
+    fn unread(&mut self, why: &dyn std::fmt::Display) -> std::result::Result<(), String> {
+        self.unreadable += 1;
+        self.first_unreadable.get_or_insert_with(|| (self.packets, why.to_string()));
+        Ok(())
+    }
+
     /// Adds what the reader, its clock and the analysis counted.
     fn complete(
         &mut self,
@@ -279,37 +284,40 @@ fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>, mut tap: Option<&m
             counts.foreign += 1;
             return Ok(());
         };
-        match timed(frame.at_ns, (ip, frame.ip_len), (&mut clock, &mut times)) {
-            Ok(((at, at_ns), (parsed, cut))) => {
-                last = last.max(at);
-                let capture::Sighting { interface, sent } = frame.sighting;
-                let sighting = Sighting { interface, sent };
-                if copies.is_copy(at, sighting, &parsed, ip) {
-                    return Ok(());
-                }
-                counts.cut += u64::from(cut);
-                counts.fragments += u64::from(is_fragment(&parsed, ip));
-                if sinks.wanted || tap.is_some() {
-                    if let Some(traced) = analysis.traced(at, sighting, &parsed) {
-                        sinks.add(&traced);
-                        if let Some(tap) = &mut tap {
-                            tap(&traced);
-                        }
-                    }
-                } else {
-                    analysis.packet_at(at, sighting, &parsed);
-                }
-                datagrams.packet_at(last, sighting, &parsed, ip);
-                if let Some(glimpses) = &mut sinks.glimpses
-                    && !ends_on_its_link(&parsed, ip)
-                {
-                    glimpses.packet(at_ns, sighting, &parsed, ip);
+        let Some(at_ns) = frame.at_ns else { return counts.unread(&"it has no time") };
+        let read = parse_captured(ip, frame.ip_len);
+        // The packet stays where it was read: a copy takes as long as reading it.
+        let parsed = match &read {
+            Ok(parsed) => parsed,
+            Err(error) => return counts.unread(error),
+        };
+        let Some((at, at_ns)) = clock.read(at_ns, &mut times) else {
+            let longest = capture::Times::LONGEST;
+            return counts.unread(&format_args!("its time is more than {longest} after that of the first"));
+        };
+        last = last.max(at);
+        let capture::Sighting { interface, sent } = frame.sighting;
+        let sighting = Sighting { interface, sent };
+        if copies.is_copy(at, sighting, parsed, ip) {
+            return Ok(());
+        }
+        counts.cut += u64::from(parsed.meta.options().is_cut());
+        counts.fragments += u64::from(is_fragment(parsed, ip));
+        if sinks.wanted || tap.is_some() {
+            if let Some(traced) = analysis.traced(at, sighting, parsed) {
+                sinks.add(&traced);
+                if let Some(tap) = &mut tap {
+                    tap(&traced);
                 }
             }
-            Err(why) => {
-                counts.unreadable += 1;
-                counts.first_unreadable.get_or_insert((counts.packets, why));
-            }
+        } else {
+            analysis.packet_at(at, sighting, parsed);
+        }
+        datagrams.packet_at(last, sighting, parsed, ip);
+        if let Some(glimpses) = &mut sinks.glimpses
+            && !ends_on_its_link(parsed, ip)
+        {
+            glimpses.packet(at_ns, sighting, parsed, ip);
         }
         Ok(())
     });
@@ -334,18 +342,6 @@ fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>, mut tap: Option<&m
         glimpses,
         segments: finished.map_err(|error| cannot_write(wanted, &error))?,
     })
-}
-
-/// The time of a frame, its packet, and whether the capture cut it; or why it cannot be analysed.
-fn timed(
-    at_ns: Option<u64>,
-    (ip, ip_len): (&[u8], u32),
-    (clock, times): (&mut Clock, &mut capture::Times),
-) -> std::result::Result<(Moment, (Parsed, bool)), String> {
-    let at_ns = at_ns.ok_or("it has no time")?;
-    let parsed = parse_captured(ip, ip_len).map_err(|error| error.to_string())?;
-    let late = || format!("its time is more than {} after that of the first", capture::Times::LONGEST);
-    Ok((clock.read(at_ns, times).ok_or_else(late)?, parsed))
 }
 
 fn cannot_write(wanted: Wanted<'_>, error: &io::Error) -> Error {
