@@ -73,7 +73,7 @@ fn in_script(data: &Data) -> String {
 
 /// Bytes compressed with DEFLATE (RFC 1951), in Base64 (RFC 4648).
 fn packed(bytes: &[u8]) -> String {
-    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(bytes).expect("memory takes every byte");
     STANDARD.encode(encoder.finish().expect("memory takes every byte"))
 }

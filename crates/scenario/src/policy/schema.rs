@@ -203,8 +203,8 @@ pub(super) static CLASS: Section = Section {
             "priority",
             Kind::Count,
             "4",
-            "Order of service: 0, the most urgent, to 7. With the kind `priority` a class sends only while those before \
-             it have no packet; of equal priorities the class that the file has first goes first.",
+            "Order of service: 0, the most urgent, to 7. With the kind `priority` a class sends only while those \
+             before it have no packet; of equal priorities the class that the file has first goes first.",
         )
         .at_most("7"),
         BURST,
