@@ -189,9 +189,8 @@ fn print(document: &Document, printer: &mut Printer) -> Result<()> {
         ]);
     }
     printer.table(&table)?;
-    printer.data(
-        "\npacket: IP bytes. data, ACK: bytes on the wire. ACKs/s and their rate: for a full downstream.\n",
-    )?;
+    printer
+        .data("\npacket: IP bytes. data, ACK: bytes on the wire. ACKs/s and their rate: for a full downstream.\n")?;
     Ok(())
 }
 
