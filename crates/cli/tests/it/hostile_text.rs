@@ -65,9 +65,9 @@ fn assert_both_shown(what: &str, output: &Output) {
 fn tools(scratch: &Scratch) -> PathBuf {
     let tools = scratch.path.join("tools");
     std::fs::create_dir(&tools).unwrap();
-    // Every device is one of Ethernet, and none carries PPPoE.
-    let answers =
-        [("tc", ""), ("ip", "[ \"$1 $2\" != 'link show' ] || printf link/ether\n"), ("nft", ""), ("grep", "exit 1\n")];
+    // Every device is one of Ethernet with its own name, and none carries PPPoE.
+    let link = "[ \"$1 $2\" != 'link show' ] || printf '2: %s: link/ether\\n' \"$4\"\n";
+    let answers = [("tc", ""), ("ip", link), ("nft", ""), ("grep", "exit 1\n")];
     for (name, answer) in answers {
         let tool = tools.join(name);
         let record = format!("printf '%s\\0' {name} \"$@\" >>\"$RECORD\"\nprintf '\\n' >>\"$RECORD\"\n");
