@@ -55,6 +55,7 @@ __all__ = [
     "loads",
     "mean_ci95",
     "mos",
+    "mtu",
     "numbers",
     "on_wire",
     "paired",
