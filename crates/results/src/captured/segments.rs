@@ -8,8 +8,8 @@
 //!
 //! Numbers are delta-encoded, and those of columns with few different ones are in dictionaries, as words are.
 //! Nothing is compressed: of 2.4 million segments of bulk data Snappy would make the file a third smaller, and take
-//! 0.08 s beside some 0.2 s of encoding. The bytes depend only on the packets. Cost: memory for [`BLOCK`] rows, and for the
-//! encoded pages of [`ROWS_A_GROUP`], 15 bytes a row.
+//! 0.08 s beside some 0.2 s of encoding. The bytes depend only on the packets. Cost: memory for [`BLOCK`] rows, and
+//! for the encoded pages of [`ROWS_A_GROUP`], 15 bytes a row.
 
 use std::io::{self, Write};
 use std::sync::Arc;
