@@ -62,9 +62,8 @@ pub(super) struct Delivery {
 /// An acknowledgement of new data outside of fast recovery.
 #[derive(Clone, Copy, Debug)]
 struct Growth {
-    /// Octets that it covers, and the estimated octets in flight before it.
+    /// Octets that it covers.
     acked: u64,
-    flight: u64,
     marks: Marks,
     /// The age of the newest octets that it covers, while slow start watches round trips.
     newest: Option<Duration>,
@@ -146,7 +145,7 @@ impl Sender {
         if self.data.repair.in_recovery() {
             self.recover_by_ack(acked);
         } else {
-            self.grow(now, config, Growth { acked, flight, marks, newest, rtt: age });
+            self.grow(now, config, Growth { acked, marks, newest, rtt: age });
         }
         self.data.repair.end_duplicates();
         if self.data.repair.is_rack() {
@@ -182,20 +181,14 @@ impl Sender {
 
     #[inline]
     fn grow(&mut self, now: Instant, config: &Config, growth: Growth) {
-        let Growth { acked, flight, marks, newest, rtt } = growth;
+        let Growth { acked, marks, newest, rtt } = growth;
         if let Some(age) = newest
             && config.congestion.slow_start == SlowStart::HyStart
         {
             self.watch_slow_start(now, config, age);
         }
-        let cwnd = u64::from(self.data.congestion.cwnd());
         let mss = u32::from(self.mss);
-        // RFC 7661, section 4.3, in Linux's form: a window that is not used does not grow. In slow start
-        // half of it counts as use, and so do data that wait to be sent as one burst.
-        let gathered = config.congestion.tso_deferral;
-        let used = flight + u64::from(mss) > cwnd
-            || (self.data.congestion.in_slow_start() && flight * 2 > cwnd)
-            || (gathered && !self.is_burst(cwnd - flight));
+        let used = self.data.usage.is_full(self.data.congestion.cwnd(), self.data.congestion.in_slow_start());
         let after_timeout = self.data.repair.in_loss();
         // RFC 3168, section 6.1.2: the window does not grow by an acknowledgement with an ECN echo.
         let stays = marks.packets > 0 && !self.data.congestion.grows_with_marks();

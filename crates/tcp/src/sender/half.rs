@@ -18,7 +18,7 @@ use super::repair::{Repair, Style};
 use super::rtt::Rtt;
 use super::timers::{Alarm, Timers};
 use super::transmit::{Plan, SegmentInfo};
-use super::window::{AccEcnSender, Congestion, EcnResponse, PeerWindow};
+use super::window::{AccEcnSender, Congestion, EcnResponse, PeerWindow, WindowUse};
 use super::{DataState, Sender};
 use crate::stats::{DataStats, LimitClock, SendStats};
 use crate::{Config, Limit, LimitedTime, RoundTrips};
@@ -66,6 +66,7 @@ impl Quiet {
             flight: Flight::new(),
             capacity: config.send_buffer.map_or(u64::MAX, |bytes| bytes.as_u64().max(1)),
             congestion: self.congestion(config),
+            usage: WindowUse::new(),
             repair: Repair::new(style),
             ecn: EcnResponse::new(accecn),
             stats: DataStats::default(),

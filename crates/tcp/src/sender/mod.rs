@@ -29,6 +29,7 @@ mod rtt;
 mod sack;
 mod timers;
 mod transmit;
+mod validation;
 pub(crate) mod window;
 
 use lastmile_packet::SeqNumber;
@@ -46,7 +47,7 @@ use rtt::Rtt;
 pub(crate) use timers::Alarm;
 use timers::Timers;
 pub(crate) use transmit::Plan;
-use window::{Congestion, EcnResponse, PeerWindow};
+use window::{Congestion, EcnResponse, PeerWindow, WindowUse};
 
 /// A segment that is sent regardless of the congestion window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,6 +78,7 @@ struct DataState {
     /// Octets that the send buffer holds.
     capacity: u64,
     congestion: Congestion,
+    usage: WindowUse,
     repair: Repair,
     ecn: EcnResponse,
     stats: DataStats,

@@ -66,6 +66,7 @@ impl Sender {
         if self.data.pacer.is_some()
             && let Some(limit) = self.held_by_pacing(now, config)
         {
+            self.note_use(now, config, limit);
             self.await_window(now, config, limit);
             return Err(limit);
         }
@@ -82,6 +83,7 @@ impl Sender {
                 self.note_sent(now, config, plan);
             }
             Err(limit) => {
+                self.note_use(now, config, limit);
                 self.await_window(now, config, limit);
                 if matches!(limit, Limit::Application | Limit::SendBuffer) && self.data.rate.is_some() {
                     self.note_app_limited();
@@ -430,6 +432,7 @@ impl Sender {
                 self.data.congestion.hold_at(least);
             } else if self.buffer.end() > self.data.flight.max() {
                 self.data.congestion.restart(now, last_sent, self.rtt.rto(), (least, u32::from(self.mss)));
+                self.data.usage.restart(now);
             }
         }
     }

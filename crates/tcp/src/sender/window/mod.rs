@@ -4,6 +4,7 @@ mod accecn;
 pub(crate) mod congestion;
 mod ecn;
 mod peer;
+mod usage;
 
 pub(crate) use accecn::{AccEcnSender, Marks};
 pub(crate) use congestion::{
@@ -11,3 +12,4 @@ pub(crate) use congestion::{
 };
 pub(crate) use ecn::EcnResponse;
 pub(crate) use peer::PeerWindow;
+pub(crate) use usage::{Outcome, WindowUse};

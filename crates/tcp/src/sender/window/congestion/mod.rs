@@ -428,8 +428,7 @@ impl Congestion {
             return;
         }
         self.restarted = Some(last);
-        let segments = self.cwnd / mss;
-        self.ssthresh = self.ssthresh.max((segments / 2 + segments / 4) * mss);
+        self.remember_window(mss);
         let least = least.min(self.cwnd);
         let (mut cwnd, mut left) = (self.cwnd, now.since(last).saturating_sub(rto));
         while !left.is_zero() && cwnd > least {
@@ -437,6 +436,21 @@ impl Congestion {
             left = left.saturating_sub(rto);
         }
         self.set_cwnd(cwnd.max(least));
+    }
+
+    /// At most `used` octets of the window were in use for a retransmission timeout: it shrinks to the mean of both, and
+    /// slow start leads back to three quarters of it (`tcp_cwnd_application_limited`, after RFC 2861).
+    pub(crate) fn yield_part(&mut self, used: u32, mss: u32) {
+        if used < self.cwnd {
+            self.remember_window(mss);
+            self.cwnd = (self.cwnd / mss + used / mss) / 2 * mss;
+        }
+    }
+
+    /// Slow start leads back to three quarters of the window (`tcp_current_ssthresh`).
+    fn remember_window(&mut self, mss: u32) {
+        let segments = self.cwnd / mss;
+        self.ssthresh = self.ssthresh.max((segments / 2 + segments / 4) * mss);
     }
 
     /// Limits the window: to the initial one after an idle time (RFC 5681, section 4.1), to one segment if
