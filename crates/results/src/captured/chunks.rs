@@ -23,14 +23,21 @@ pub(super) type Present<'a> = Option<&'a Bits>;
 /// The most values of a dictionary of numbers: more come as their differences, which take as many bits.
 const MOST_FEW: usize = 32;
 
+/// A number of a column.
+pub(super) trait Number: Copy + PartialEq + Into<i64> + TryFrom<i64> {}
+
+impl<T: Copy + PartialEq + Into<i64> + TryFrom<i64>> Number for T {}
+
 /// A column of a row group.
 pub(super) struct Chunk {
     column: ColumnDescPtr,
     pages: TrackedWrite<Vec<u8>>,
     rows: usize,
     encodings: Vec<Encoding>,
-    /// The dictionary of numbers, and that of words.
+    /// The dictionary of numbers, and whether more came than it may have.
     few: Vec<i64>,
+    is_full: bool,
+    /// The dictionary of words.
     words: Vec<&'static str>,
 }
 
@@ -43,6 +50,7 @@ impl Chunk {
             rows: 0,
             encodings: vec![Encoding::RLE],
             few: Vec::new(),
+            is_full: false,
             words: Vec::new(),
         }
     }
@@ -52,21 +60,42 @@ impl Chunk {
         self.page((rows, present), Encoding::DELTA_BINARY_PACKED, |to| deltas(values, to))
     }
 
-    /// Adds numbers of which there are few different ones. Others come as their differences.
-    pub(super) fn few(&mut self, rows: usize, present: Present, values: &[i64]) -> Result<(), ParquetError> {
-        let mut of_values = [0; BLOCK];
-        for (place, value) in of_values.iter_mut().zip(values) {
-            let known = self.few.iter().position(|known| known == value);
-            *place = known.unwrap_or(self.few.len()) as u8;
-            if known.is_none() {
-                if self.few.len() == MOST_FEW {
-                    return self.numbers(rows, present, values);
+    /// Adds numbers of which there are few different ones. Where there are more, this page and all after it have their
+    /// differences.
+    pub(super) fn few<T: Number>(&mut self, rows: usize, present: Present, values: &[T]) -> Result<(), ParquetError> {
+        if !self.is_full
+            && let Some(of_values) = self.places(values)
+        {
+            let length = self.few.len();
+            return self.page((rows, present), Encoding::RLE_DICTIONARY, |to| {
+                places(&of_values[..values.len()], length, to);
+            });
+        }
+        self.is_full = true;
+        let values: Vec<i64> = values.iter().map(|value| (*value).into()).collect();
+        self.numbers(rows, present, &values)
+    }
+
+    /// The places of numbers in the dictionary; `None` if there are too many. A pass over all for each value of the
+    /// dictionary has no branches.
+    fn places<T: Number>(&mut self, values: &[T]) -> Option<[u8; BLOCK]> {
+        const NONE: u8 = u8::MAX;
+        let mut all = [NONE; BLOCK];
+        let of_values = &mut all[..values.len()];
+        for place in 0.. {
+            if place == self.few.len() {
+                if !of_values.contains(&NONE) {
+                    break;
                 }
-                self.few.push(*value);
+                let new = of_values.iter().position(|place| *place == NONE).filter(|_| place < MOST_FEW)?;
+                self.few.push(values[new].into());
+            }
+            let known = T::try_from(self.few[place]).ok()?;
+            for (to, value) in of_values.iter_mut().zip(values) {
+                *to = if *value == known { place as u8 } else { *to };
             }
         }
-        let length = self.few.len();
-        self.page((rows, present), Encoding::RLE_DICTIONARY, |to| places(&of_values[..values.len()], length, to))
+        Some(all)
     }
 
     /// Adds words, by their places among all.
@@ -260,5 +289,18 @@ mod tests {
         // The dictionary is full in the second block.
         let rows: Vec<_> = (0..3 * BLOCK as i64).map(|row| Some(row / 200)).collect();
         read_back(&rows, Chunk::few);
+    }
+
+    /// Runs from one row to all, of which some begin amid eight.
+    #[test]
+    fn runs_of_equal_values_read_back_and_are_short() {
+        let lengths = [1, 7, 8, 9, 31, 32, 33, 40, 64, 65, 100, 333, 1_000, BLOCK, 2 * BLOCK];
+        let runs = (0..).zip(lengths.into_iter().cycle().take(3 * lengths.len()));
+        let rows: Vec<_> = runs.flat_map(|(run, length)| vec![Some(run % 7); length]).collect();
+        read_back(&rows, Chunk::few);
+        let mut page = Vec::new();
+        places(&[3; BLOCK], 5, &mut page);
+        // The width, the number of rows twice in two octets of seven bits, the place.
+        assert_eq!(page, [3, 0x80, 0x40, 3]);
     }
 }
