@@ -12,7 +12,8 @@ use parquet::column::page::{CompressedPage, Page, PageWriter};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ColumnChunkMetaData;
-use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
+use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
 use super::encode::{BLOCK, Bits, deltas, places};
@@ -165,35 +166,62 @@ impl Chunk {
         Some(Page::DictionaryPage { buf: plain.into(), num_values, encoding: Encoding::PLAIN, is_sorted: false })
     }
 
-    /// The column as the file has it.
-    fn finish(mut self) -> Result<(Vec<u8>, ColumnCloseResult), ParquetError> {
-        let mut whole = TrackedWrite::new(Vec::new());
+    /// Writes the column. It is without rows then, and keeps its memory for the next row group.
+    fn finish<W: Write + Send>(&mut self, group: &mut SerializedRowGroupWriter<W>) -> Result<(), ParquetError> {
+        self.pages.flush()?;
+        let mut first = TrackedWrite::new(Vec::new());
         let dictionary = self.dictionary();
         let has_dictionary = dictionary.is_some();
         if let Some(dictionary) = dictionary {
-            write_page(dictionary, &mut whole)?;
+            write_page(dictionary, &mut first)?;
             self.encodings.push(Encoding::PLAIN);
         }
-        let first = whole.bytes_written() as i64;
-        whole.write_all(&self.pages.into_inner()?)?;
-        let bytes = whole.into_inner()?;
-        let metadata = ColumnChunkMetaData::builder(self.column)
+        let first = first.into_inner()?;
+        let data_page_offset = first.len() as i64;
+        let pages = self.pages.inner_mut();
+        pages.splice(..0, first);
+        let metadata = ColumnChunkMetaData::builder(ColumnDescPtr::clone(&self.column))
             .set_encodings_mask(EncodingMask::new_from_encodings(self.encodings.iter()))
-            .set_total_compressed_size(bytes.len() as i64)
-            .set_total_uncompressed_size(bytes.len() as i64)
+            .set_total_compressed_size(pages.len() as i64)
+            .set_total_uncompressed_size(pages.len() as i64)
             .set_num_values(self.rows as i64)
-            .set_data_page_offset(first)
+            .set_data_page_offset(data_page_offset)
             .set_dictionary_page_offset(has_dictionary.then_some(0))
             .build()?;
         let closed = ColumnCloseResult {
-            bytes_written: bytes.len() as u64,
+            bytes_written: pages.len() as u64,
             rows_written: self.rows as u64,
             metadata,
             bloom_filter: None,
             column_index: None,
             offset_index: None,
         };
-        Ok((bytes, closed))
+        group.append_column(&Written(pages), closed)?;
+        pages.clear();
+        let pages = std::mem::replace(&mut self.pages, TrackedWrite::new(Vec::new()));
+        *self = Self { pages, ..Self::new(&self.column) };
+        Ok(())
+    }
+}
+
+/// A column as the file has it.
+struct Written<'a>(&'a [u8]);
+
+impl Length for Written<'_> {
+    fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+}
+
+impl<'a> ChunkReader for Written<'a> {
+    type T = &'a [u8];
+
+    fn get_read(&self, start: u64) -> Result<&'a [u8], ParquetError> {
+        Ok(self.0.get(start as usize..).unwrap_or_default())
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        self.get_read(start).map(|rest| Bytes::copy_from_slice(&rest[..length.min(rest.len())]))
     }
 }
 
@@ -204,13 +232,12 @@ fn write_page(page: Page, to: &mut TrackedWrite<Vec<u8>>) -> Result<(), ParquetE
 
 /// Writes a row group.
 pub(super) fn finish<W: Write + Send>(
-    chunks: Vec<Chunk>,
+    chunks: &mut [Chunk],
     file: &mut SerializedFileWriter<W>,
 ) -> Result<(), ParquetError> {
     let mut group = file.next_row_group()?;
     for chunk in chunks {
-        let (bytes, closed) = chunk.finish()?;
-        group.append_column(&Bytes::from(bytes), closed)?;
+        chunk.finish(&mut group)?;
     }
     group.close().map(|_| ())
 }
@@ -226,25 +253,30 @@ mod tests {
 
     use super::*;
 
-    /// The values of one column that may be null, written block by block and read by the `parquet` crate.
+    /// The values of one column that may be null, written block by block as two row groups, and read by the `parquet`
+    /// crate.
     fn read_back(rows: &[Option<i64>], write: fn(&mut Chunk, usize, Present, &[i64]) -> Result<(), ParquetError>) {
         let schema = parse_message_type("message one { optional int64 value; }").unwrap();
         let mut file = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::default()).unwrap();
         let mut chunk = Chunk::new(&file.schema_descr().columns()[0]);
-        for block in rows.chunks(BLOCK) {
-            let mut present = Bits::default();
-            (0..).zip(block).for_each(|(row, value)| present.set(row, value.is_some()));
-            let values: Vec<i64> = block.iter().copied().flatten().collect();
-            write(&mut chunk, block.len(), Some(&present), &values).unwrap();
+        for _ in 0..2 {
+            for block in rows.chunks(BLOCK) {
+                let mut present = Bits::default();
+                (0..).zip(block).for_each(|(row, value)| present.set(row, value.is_some()));
+                let values: Vec<i64> = block.iter().copied().flatten().collect();
+                write(&mut chunk, block.len(), Some(&present), &values).unwrap();
+            }
+            finish(std::slice::from_mut(&mut chunk), &mut file).unwrap();
         }
-        finish(vec![chunk], &mut file).unwrap();
         let file = SerializedFileReader::new(Bytes::from(file.into_inner().unwrap())).unwrap();
-        let group = file.get_row_group(0).unwrap();
-        let (mut levels, mut values) = (Vec::new(), Vec::new());
-        let mut column = get_typed_column_reader::<Int64Type>(group.get_column_reader(0).unwrap());
-        column.read_records(rows.len() + 1, Some(&mut levels), None, &mut values).unwrap();
-        assert_eq!(levels, rows.iter().map(|value| i16::from(value.is_some())).collect::<Vec<_>>());
-        assert_eq!(values, rows.iter().copied().flatten().collect::<Vec<_>>());
+        for group in 0..2 {
+            let group = file.get_row_group(group).unwrap();
+            let (mut levels, mut values) = (Vec::new(), Vec::new());
+            let mut column = get_typed_column_reader::<Int64Type>(group.get_column_reader(0).unwrap());
+            column.read_records(rows.len() + 1, Some(&mut levels), None, &mut values).unwrap();
+            assert_eq!(levels, rows.iter().map(|value| i16::from(value.is_some())).collect::<Vec<_>>());
+            assert_eq!(values, rows.iter().copied().flatten().collect::<Vec<_>>());
+        }
     }
 
     /// Values of a generator (Knuth, MMIX), of so many bits.

@@ -250,7 +250,6 @@ impl<W: Write + Send> Segments<W> {
         if std::mem::take(&mut self.rows_in_group) == 0 {
             return Ok(());
         }
-        let next = self.writer.schema_descr().columns().iter().map(Chunk::new).collect();
-        chunks::finish(std::mem::replace(&mut self.group, next), &mut self.writer)
+        chunks::finish(&mut self.group, &mut self.writer)
     }
 }
