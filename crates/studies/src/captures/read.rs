@@ -106,8 +106,11 @@ impl Clock {
 
     /// The time by the clock of the first packets. After a step it is the latest, which is not too late.
     fn step(&mut self, at_ns: u64) -> u64 {
-        let now_ns = i128::from(at_ns) + self.lacks_ns;
         let last_ns = self.last_ns.unwrap_or(at_ns);
+        if self.lacks_ns == 0 && i128::from(at_ns.abs_diff(last_ns)) <= STEP_NS {
+            return at_ns;
+        }
+        let now_ns = i128::from(at_ns) + self.lacks_ns;
         let ahead_ns = now_ns - i128::from(last_ns);
         let steps = if -ahead_ns > STEP_NS {
             &mut self.set.back
@@ -304,10 +307,10 @@ fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>, mut tap: Option<&m
         counts.cut += u64::from(parsed.meta.options().is_cut());
         counts.fragments += u64::from(is_fragment(parsed, ip));
         if sinks.wanted || tap.is_some() {
-            if let Some(traced) = analysis.traced(at, sighting, parsed) {
-                sinks.add(&traced);
+            if let Some(traced) = &analysis.traced(at, sighting, parsed) {
+                sinks.add(traced);
                 if let Some(tap) = &mut tap {
-                    tap(&traced);
+                    tap(traced);
                 }
             }
         } else {
