@@ -5,8 +5,10 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 use crate::sys::packet;
 
-/// `RTF_UP | RTF_GATEWAY` of linux/route.h.
-const UP_BY_GATEWAY: u32 = 3;
+/// `RTF_UP`, `RTF_GATEWAY` and `RTF_REJECT` of linux/route.h.
+const UP: u32 = 0x1;
+const GATEWAY: u32 = 0x2;
+const REJECT: u32 = 0x200;
 
 /// A default gateway.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,23 +19,59 @@ pub struct Gateway {
     pub device: String,
 }
 
+/// A default route: with the least metric, it carries the packets to addresses without another route.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Route<A> {
+    metric: u32,
+    /// All zeros without a gateway.
+    gateway: A,
+    device: String,
+    by_gateway: bool,
+}
+
 /// The gateway of IPv4 with the least metric; `None` without one, as on a point-to-point line.
 #[must_use]
 pub fn v4() -> Option<Gateway> {
-    of_v4(&fs::read_to_string("/proc/self/net/route").ok()?)
+    let route = by_gateway(of_v4(&table("route")))?;
+    Some(Gateway { address: (route.gateway, 0).into(), device: route.device })
 }
 
 /// The gateway of IPv6 with the least metric.
 #[must_use]
 pub fn v6() -> Option<Gateway> {
-    let (address, device) = of_v6(&fs::read_to_string("/proc/self/net/ipv6_route").ok()?)?;
+    let Route { gateway: address, device, .. } = by_gateway(of_v6(&table("ipv6_route")))?;
     // Routers announce addresses of the link, which name a host together with the device.
     let scope = if address.is_unicast_link_local() { packet::index_of(&device).ok()?.cast_unsigned() } else { 0 };
     Some(Gateway { address: SocketAddrV6::new(address, 0, 0, scope).into(), device })
 }
 
-/// `Iface Destination Gateway Flags RefCnt Use Metric Mask ...`: addresses in the order of the machine's bytes.
-fn of_v4(table: &str) -> Option<Gateway> {
+/// The devices of the default routes of IPv4 and IPv6 with the least metric, with or without a gateway: a
+/// point-to-point line has none.
+#[must_use]
+pub fn devices() -> Vec<String> {
+    let v4 = of_v4(&table("route")).into_iter().min().map(|route| route.device);
+    let v6 = of_v6(&table("ipv6_route")).into_iter().min().map(|route| route.device);
+    let mut devices: Vec<String> = v4.into_iter().chain(v6).collect();
+    devices.dedup();
+    devices
+}
+
+fn table(name: &str) -> String {
+    fs::read_to_string(format!("/proc/self/net/{name}")).unwrap_or_default()
+}
+
+fn by_gateway<A: Ord>(routes: Vec<Route<A>>) -> Option<Route<A>> {
+    routes.into_iter().filter(|route| route.by_gateway).min()
+}
+
+/// Whether a route has a gateway; `None` of one that is not in use, or that refuses packets.
+fn uses_gateway(flags: u32) -> Option<bool> {
+    (flags & UP != 0 && flags & REJECT == 0).then_some(flags & GATEWAY != 0)
+}
+
+/// The default routes of `Iface Destination Gateway Flags RefCnt Use Metric Mask ...`: addresses in the order of the
+/// machine's bytes.
+fn of_v4(table: &str) -> Vec<Route<Ipv4Addr>> {
     let route = |line: &str| {
         let [device, destination, gateway, flags, _, _, metric, mask, ..] =
             line.split_whitespace().collect::<Vec<_>>()[..]
@@ -41,16 +79,17 @@ fn of_v4(table: &str) -> Option<Gateway> {
             return None;
         };
         let word = |hex| u32::from_str_radix(hex, 16).ok();
-        let default = word(destination)? == 0 && word(mask)? == 0 && word(flags)? & UP_BY_GATEWAY == UP_BY_GATEWAY;
-        let address = Ipv4Addr::from(word(gateway)?.to_ne_bytes());
-        default.then_some((metric.parse::<u32>().ok()?, address, device.to_owned()))
+        let is_default = word(destination)? == 0 && word(mask)? == 0;
+        let gateway = Ipv4Addr::from(word(gateway)?.to_ne_bytes());
+        let (metric, by_gateway) = (metric.parse().ok()?, uses_gateway(word(flags)?)?);
+        is_default.then(|| Route { metric, gateway, device: device.to_owned(), by_gateway })
     };
-    let (_, address, device) = table.lines().filter_map(route).min()?;
-    Some(Gateway { address: (address, 0).into(), device })
+    table.lines().filter_map(route).collect()
 }
 
-/// `destination prefix source prefix gateway metric references use flags device`.
-fn of_v6(table: &str) -> Option<(Ipv6Addr, String)> {
+/// The default routes of `destination prefix source prefix gateway metric references use flags device`. The route of
+/// `lo` is the kernel's refusal.
+fn of_v6(table: &str) -> Vec<Route<Ipv6Addr>> {
     let route = |line: &str| {
         let [destination, prefix, _, _, gateway, metric, _, _, flags, device] =
             line.split_whitespace().collect::<Vec<_>>()[..]
@@ -59,13 +98,12 @@ fn of_v6(table: &str) -> Option<(Ipv6Addr, String)> {
         };
         let word = |hex| u32::from_str_radix(hex, 16).ok();
         let address = |hex| u128::from_str_radix(hex, 16).ok().map(Ipv6Addr::from);
-        let default = address(destination)? == Ipv6Addr::UNSPECIFIED
-            && word(prefix)? == 0
-            && word(flags)? & UP_BY_GATEWAY == UP_BY_GATEWAY;
-        default.then_some((word(metric)?, address(gateway)?, device.to_owned()))
+        let is_default = address(destination)? == Ipv6Addr::UNSPECIFIED && word(prefix)? == 0 && device != "lo";
+        let (metric, by_gateway) = (word(metric)?, uses_gateway(word(flags)?)?);
+        let gateway = address(gateway)?;
+        is_default.then(|| Route { metric, gateway, device: device.to_owned(), by_gateway })
     };
-    let (_, address, device) = table.lines().filter_map(route).min()?;
-    Some((address, device))
+    table.lines().filter_map(route).collect()
 }
 
 #[cfg(test)]
@@ -81,9 +119,13 @@ mod tests {
                      eth0\t00000000\t0101A8C0\t0003\t0\t0\t100\t00000000\t0\t0\t0\n\
                      ppp0\t00000000\t00000000\t0001\t0\t0\t0\t00000000\t0\t0\t0\n\
                      eth0\t0001A8C0\t00000000\t0001\t0\t0\t100\t00FFFFFF\t0\t0\t0\n";
-        let gateway = Gateway { address: "192.168.1.1:0".parse().unwrap(), device: "eth0".to_owned() };
-        assert_eq!(of_v4(table), Some(gateway));
-        assert_eq!(of_v4("Iface\tDestination\n"), None);
+        let found = by_gateway(of_v4(table)).map(|route| (route.gateway.to_string(), route.device));
+        assert_eq!(found, Some(("192.168.1.1".to_owned(), "eth0".to_owned())));
+        // The route that packets take has no gateway.
+        assert_eq!(of_v4(table).into_iter().min().unwrap().device, "ppp0");
+        let refused = table.replace("ppp0\t00000000\t00000000\t0001", "*\t00000000\t00000000\t0201");
+        assert_eq!(of_v4(&refused).into_iter().min().unwrap().device, "eth0");
+        assert_eq!(of_v4("Iface\tDestination\n"), []);
     }
 
     #[test]
@@ -92,7 +134,11 @@ mod tests {
                     00000000000000000000000000000000 ffffffff 00000001 00000000 00200200       lo\n";
         let router = "00000000000000000000000000000000 00 00000000000000000000000000000000 00 \
                       fe800000000000000000000000000001 00000400 00000002 00000000 00450003     eth0\n";
-        assert_eq!(of_v6(none), None);
-        assert_eq!(of_v6(&format!("{none}{router}")), Some(("fe80::1".parse().unwrap(), "eth0".to_owned())));
+        let line = "00000000000000000000000000000000 00 00000000000000000000000000000000 00 \
+                    00000000000000000000000000000000 00000001 00000002 00000000 00000001     ppp0\n";
+        assert_eq!(of_v6(none), []);
+        let found = |table: &str| by_gateway(of_v6(table)).map(|route| (route.gateway.to_string(), route.device));
+        assert_eq!(found(&format!("{none}{line}{router}")), Some(("fe80::1".to_owned(), "eth0".to_owned())));
+        assert_eq!(of_v6(&format!("{none}{line}{router}")).into_iter().min().unwrap().device, "ppp0");
     }
 }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyString};
+use pyo3::types::{PyBool, PyDict, PyString};
 
-use crate::quantity;
+use crate::{quantity, value};
 
 /// What most arguments are.
 const A_TEXT: &str = "a text";
@@ -44,6 +44,15 @@ fn quantity(name: &str, expected: &str, value: &Bound<'_, PyAny>) -> PyResult<St
 fn path(name: &str, value: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
     let wrong = |_| PyTypeError::new_err(format!("{name}: a path, and not of type {}", kind(value)));
     value.extract().map_err(wrong)
+}
+
+/// Values of keys of an argument.
+fn values(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<(String, String)>> {
+    let wrong = |_| PyTypeError::new_err(format!("{name}: a dict of values of keys, and not of type {}", kind(value)));
+    let pair = |(key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+        Ok((text(name, "keys are texts such as \"access.up.rate\"", &key)?, value::of_key(&value)?))
+    };
+    value.cast::<PyDict>().map_err(wrong)?.iter().map(pair).collect()
 }
 
 /// Types of arguments with their names, and how they are read.
@@ -95,6 +104,8 @@ arguments! {
     };
     /// `key`: of a scenario or a study.
     Key(String) = |value| text("key", "a text such as \"access.up.rate\"", value);
+    /// `where`: values of keys.
+    KeyValues(Vec<(String, String)>) = |value| values("where", value);
     /// `measure`: of a study.
     Measure(String) = |value| text("measure", A_TEXT, value);
     /// `measures`: several of them.

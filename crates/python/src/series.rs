@@ -25,7 +25,7 @@ const STREAM: &CStr = c"arrow_array_stream";
 
 /// Samples over time, in rows of `time_s`, `series`, `entity` and `value`.
 ///
-/// Polars, pandas, DuckDB and every other reader of the Arrow PyCapsule interface get them without a copy.
+/// Polars, pyarrow and other readers of the Arrow PyCapsule interface get them without a copy; pandas copies them.
 ///
 /// >>> import lastmile as lm
 /// >>> run = lm.run(lm.line("adsl2plus-12-1", home="single"), duration="2 s")

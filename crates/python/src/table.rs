@@ -11,9 +11,9 @@ use lastmile_studies::study::statistics::Estimate;
 use lastmile_studies::study::{Column, Table as Rows};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict};
+use pyo3::types::PyCapsule;
 
-use crate::arguments::{Key, Measure, Measures, Name};
+use crate::arguments::{Key, KeyValues, Measure, Measures, Name};
 use crate::error;
 use crate::quantity::numbers;
 use crate::series::{stream, to_pandas};
@@ -123,11 +123,10 @@ impl Table {
     /// >>> [point for point, mean, ci95, seeds in table.means("download_bps", where={"access.policy": None})]
     /// [['none']]
     #[pyo3(signature = (measure, *, r#where = None))]
-    fn means(&self, py: Python<'_>, measure: Measure, r#where: Option<Bound<'_, PyDict>>) -> PyResult<Vec<Mean>> {
+    fn means(&self, py: Python<'_>, measure: Measure, r#where: Option<KeyValues>) -> PyResult<Vec<Mean>> {
         let mut rows = Cow::Borrowed(&self.rows);
-        for (key, value) in r#where.into_iter().flatten() {
-            let at = rows.at(&key.extract::<String>()?, &value::of_key(&value)?);
-            rows = Cow::Owned(at.map_err(|wrong| error::of_error(py, &wrong))?);
+        for (key, value) in r#where.into_iter().flat_map(|KeyValues(values)| values) {
+            rows = Cow::Owned(rows.at(&key, &value).map_err(|wrong| error::of_error(py, &wrong))?);
         }
         let means = rows.estimates(&measure.0).map_err(|wrong| error::of_error(py, &wrong))?;
         Ok(means.into_iter().map(mean).collect())

@@ -36,6 +36,10 @@ TYPES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: lm.run(LINE, congestion=OTHER),
         "congestion: a dict of classes by traffic, and not of type int",
     ),
+    "queues-link": (
+        lambda: lm.run(LINE, queues={OTHER: dict}),
+        "queues: classes by link, which is a text, and not of type int",
+    ),
     "compare-policy": (
         lambda: lm.compare(LINE, policy=OTHER),
         "policy: a name, a list of names, or None, and not of type int",
@@ -72,6 +76,18 @@ TYPES: dict[str, tuple[Callable[[], object], str]] = {
     "group_by": (
         lambda: lm.analyse(CAPTURE, group_by=OTHER),
         'group_by: "port", "dscp" or "prefix/BITS", and not of type int',
+    ),
+    "times-of-numpy": (
+        lambda: theory.grant_bound(numpy.array([5], "m8[ms]")),
+        "request_grant_s: a number, or a sequence or an array of numbers, and not of type ndarray",
+    ),
+    "time-of-numpy": (
+        lambda: lm.Duration(numpy.timedelta64(1_000_000, "ns")),
+        "value: a text with a unit or a number of s, and not of type timedelta64",
+    ),
+    "size-for-a-rate": (
+        lambda: theory.amp(lm.Size("1 MB"), "64 kbit/s", link="none", ack=40, packets_per_ack=1),
+        "down: a rate, and not of type Size",
     ),
     "size": (
         lambda: linklayer.on_wire(None, "none"),  # type: ignore[arg-type]
@@ -148,6 +164,11 @@ def test_arguments_of_results_are_named(tmp_path: Path) -> None:
         (lambda: run.plot.throughput(axes=OTHER), "axes: Axes of matplotlib, and not of type int"),
         (lambda: table.column(OTHER), "name: a text, and not of type int"),
         (lambda: table.means(OTHER), "measure: a text, and not of type int"),
+        (lambda: table.means("x", where=OTHER), "where: a dict of values of keys, and not of type int"),
+        (
+            lambda: table.means("x", where={OTHER: 1}),
+            'where: keys are texts such as "access.up.rate", and not of type int',
+        ),
         (lambda: table.text(OTHER), "measures: texts, and not of type int"),
         (lambda: table.paired(OTHER, "access.up.rate", 1, 2), "measure: a text, and not of type int"),
         (lambda: packets.data(OTHER, OTHER), 'direction: "up" or "down", and not of type int'),

@@ -233,10 +233,17 @@ def test_a_heat_map_has_the_means_of_the_cells(download: lm.Scenario) -> None:
     means = [run["download_bps"] for run in compared.document["runs"]]
     shown = [float(text.get_text()) for text in axes.texts]
     assert shown == pytest.approx([mean / 1e6 for mean in means], rel=0.01)
+    for given in ({"x": "access.up.rate"}, {"y": "access.down.rate"}):
+        axes = compared.plot.heatmap("download_bps", **given).axes[0]
+        assert (axes.get_xlabel(), axes.get_ylabel()) == ("access.up.rate", "access.down.rate")
     with pytest.raises(ValueError, match="two keys"):
         lm.compare(download, vary={"seed": [1, 2]}).plot.heatmap("download_bps")
     with pytest.raises(KeyError, match="no 'speed'"):
         compared.plot.measures("speed")
+    with pytest.raises(KeyError, match="'probe' is a group of measures: probe.mean_s"):
+        compared.plot.measures("probe")
+    with pytest.raises(KeyError, match="no 'x' in 'download_bps.x': the part before it is no group"):
+        compared.plot.measures("download_bps.x")
 
 
 class Documented:
@@ -353,3 +360,26 @@ count = 3
     assert len(run.plot.fairness("a to b").axes[0].patches) == 3
     with pytest.raises(ValueError, match="direction: 'down' is none of a to b"):
         run.plot.fairness("down")
+
+
+def test_fairness_says_of_how_many_flows_it_is() -> None:
+    line = """
+duration = "20 s"
+[access]
+down = { rate = "8 Mbit/s", delay = "10 ms" }
+up = { rate = "1 Mbit/s", delay = "10 ms" }
+[[traffic]]
+kind = "bulk"
+direction = "down"
+name = "first"
+bytes = "2 MB"
+[[traffic]]
+kind = "bulk"
+direction = "down"
+name = "later"
+count = 2
+start = "8 s"
+"""
+    run = lm.run(lm.loads(line))
+    assert run.summary["fairness"][0]["flows"] == 2
+    assert run.plot.fairness("down").axes[0].get_title(loc="left").endswith(" of 2 of 3")

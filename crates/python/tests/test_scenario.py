@@ -171,6 +171,8 @@ def test_arithmetic_keeps_the_unit_where_it_has_a_meaning() -> None:
     assert (rate * numpy.array([1, 2])).tolist() == [1e6, 2e6]
     with pytest.raises(TypeError, match="a Rate and a Duration have no sum"):
         _ = rate + lm.Duration("1 s")
+    with pytest.raises(TypeError, match="a Rate and a Duration have no difference"):
+        _ = rate - lm.Duration("1 s")
 
 
 def test_whole_floats_are_whole_numbers(download: lm.Scenario) -> None:

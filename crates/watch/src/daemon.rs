@@ -3,6 +3,7 @@
 //! A shaper that hangs delays the interval, which then is longer: spans are measured, never
 //! assumed. Pings go on meanwhile.
 
+use std::collections::BTreeSet;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -87,12 +88,13 @@ impl Config {
     ) -> Result<(), Error> {
         let interval = self.pings.interval;
         let mut next = interval;
+        let mut interfaces = BTreeSet::new();
         loop {
             let stopped = stop.within(next.saturating_sub(start.elapsed()))?;
             if !stopped && start.elapsed() < next {
                 continue;
             }
-            let readings = self.readings(news);
+            let readings = self.readings(news, &mut interfaces);
             let now = moment(start);
             if stopped {
                 recorder.finish(now, readings).iter().for_each(|message| audience.say(message));
@@ -105,7 +107,8 @@ impl Config {
         }
     }
 
-    fn readings(&self, news: &Receiver<News>) -> Readings {
+    /// `interfaces` are those of earlier readings.
+    fn readings(&self, news: &Receiver<News>, interfaces: &mut BTreeSet<String>) -> Readings {
         let mut readings = Readings::default();
         for one in news.try_iter() {
             match one {
@@ -126,7 +129,13 @@ impl Config {
             readings.queues.extend(queues);
             readings.sources.insert(format!("shaper {}", shaper.name), trouble);
         }
-        for (device, read) in self.devices.read() {
+        let read = self.devices.read();
+        let gone = interfaces.iter().filter(|device| !read.contains_key(*device));
+        let gone =
+            gone.map(|device| (format!("interface {device}"), Some("no default route goes through it".to_owned())));
+        readings.sources.extend(gone);
+        interfaces.extend(read.keys().cloned());
+        for (device, read) in read {
             let trouble = read.as_ref().err().cloned();
             readings.queues.extend(read.unwrap_or_default());
             readings.sources.insert(format!("interface {device}"), trouble);

@@ -174,6 +174,7 @@ impl Recorder {
         messages.extend(events.iter().map(|(_, detail)| detail.clone()));
         let event = |(kind, detail)| Event { at_ms: now.wall_ms, kind, detail };
         let pings = readings.outcomes.into_iter().map(|outcome| self.ping(now, outcome)).collect();
+        self.seen.backlogs.clear();
         let queues = readings.queues.into_iter().filter_map(|reading| self.counts(now, reading)).collect();
         self.before.retain(|_, (at, _)| now.monotonic.saturating_sub(*at) <= LONGEST_GAP);
         let span_ms = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
@@ -210,10 +211,9 @@ impl Recorder {
     /// The counts since the last reading of this queue; `None` for the first one.
     fn counts(&mut self, now: Moment, reading: Reading) -> Option<(QueueName, Counts)> {
         let Reading { name, totals, backlog } = reading;
-        match backlog {
-            Some(backlog) => self.seen.backlogs.insert(name.clone(), backlog),
-            None => self.seen.backlogs.remove(&name),
-        };
+        if let Some(backlog) = backlog {
+            self.seen.backlogs.insert(name.clone(), backlog);
+        }
         let (at, before) = self.before.insert(name.clone(), (now.monotonic, totals.clone()))?;
         let span = now.monotonic.saturating_sub(at);
         let totals = if name.source == Source::Kernel { totals.unwrapped(&before) } else { totals };

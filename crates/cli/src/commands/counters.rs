@@ -206,6 +206,15 @@ fn rate(count: u64, seconds: f64) -> u64 {
 /// Frames that took another path than planned or whose arrival is unknown, by reason; evicted
 /// flows; and overlong sleeps of the program. Zeros are omitted.
 pub(crate) fn faults(report: &DirectionReport) -> BTreeMap<String, u64> {
+    all_faults(report).filter(|(_, count)| *count > 0).map(|(name, n)| (name.to_owned(), n)).collect()
+}
+
+/// The names of all faults.
+pub(crate) fn fault_names() -> impl Iterator<Item = &'static str> {
+    all_faults(&DirectionReport::default()).map(|(name, _)| name).collect::<Vec<_>>().into_iter()
+}
+
+fn all_faults(report: &DirectionReport) -> impl Iterator<Item = (&'static str, u64)> {
     let port = &report.port;
     let refused = Refusal::ALL.iter().map(|refusal| (refusal.name(), report.refused[refusal.index()].packets));
     let faults = [
@@ -219,7 +228,7 @@ pub(crate) fn faults(report: &DirectionReport) -> BTreeMap<String, u64> {
         ("not_cut", port.offloads.refused),
         ("overslept", report.overslept),
     ];
-    faults.into_iter().chain(refused).filter(|(_, count)| *count > 0).map(|(name, n)| (name.to_owned(), n)).collect()
+    faults.into_iter().chain(refused)
 }
 
 #[cfg(test)]

@@ -98,6 +98,24 @@ fn systemd_finds_no_fault_with_the_unit_of_a_measurement_server() {
 }
 
 #[test]
+fn the_unit_of_a_measurement_server_has_what_its_port_and_its_clients_need() {
+    let unit = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+        String::from_utf8(command.args(["measure", "unit"]).args(more).output().unwrap().stdout).unwrap()
+    };
+    let usual = unit(&[]);
+    assert_eq!((lines(&usual, "CapabilityBoundingSet"), lines(&usual, "MemoryMax")), (vec![""], vec!["256M"]));
+    assert!(usual.contains("at most 4 clients with 32 streams take less than 64 MB"), "{usual}");
+    // ip(7): a port below 1024 needs a right.
+    let public = unit(&["--port", "443", "--limit-clients", "200"]);
+    for key in ["CapabilityBoundingSet", "AmbientCapabilities"] {
+        assert_eq!(lines(&public, key), ["CAP_NET_BIND_SERVICE"]);
+    }
+    assert_eq!(lines(&public, "MemoryMax"), ["6400M"]);
+    assert!(public.contains("at most 200 clients with 32 streams take less than 3200 MB"), "{public}");
+}
+
+#[test]
 fn a_policy_that_is_not_there_yet_is_no_error_and_a_wrong_one_is() {
     let scratch = Scratch::new();
     let unit = |policy: &str| {
@@ -161,6 +179,11 @@ fn a_unit_gives_what_its_options_need_and_no_more() {
     assert_eq!(lines(&pings, "IPAddressAllow"), ["192.0.2.7", "2001:db8::7"]);
     assert!(lines(&pings, "ExecStart")[0].ends_with(" --reflector 192.0.2.7 --reflector 2001:db8::7"), "{pings}");
     assert_eq!(unit(&[&reflectors[..1], &line[1..]].concat()), "", "a unit that cannot start is of no use");
+    std::fs::write(scratch.path.join("own.toml"), include_str!("../../../../policies/adsl-optimizer.toml")).unwrap();
+    let own = unit(&["own.toml", "--lan", "a", "--wan", "b"]);
+    let rights = "CAP_NET_ADMIN CAP_NET_RAW CAP_BPF CAP_IPC_LOCK CAP_DAC_READ_SEARCH";
+    assert_eq!(lines(&own, "CapabilityBoundingSet"), [rights], "a policy in the folder of another user");
+    assert!(lines(&unit(&[]), "CapabilityBoundingSet")[0].contains("CAP_DAC_READ_SEARCH"));
     // The options of a template are unknown.
     assert_eq!(lines(&unit(&[]), "IPAddressAllow"), ["localhost"]);
 }

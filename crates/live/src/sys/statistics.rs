@@ -73,16 +73,27 @@ pub struct Queue {
     pub backlog_bytes: u64,
 }
 
+/// The least handle that the kernel gives a discipline without one.
+const FIRST_DRAWN: u16 = 0x8000;
+
 impl Queue {
-    /// The name of tc(8): `htb 1:10`. The kernel's own disciplines below another, as those of `mq`, share the handle
-    /// zero, so their names have the parent: `pfifo_fast 0: of 805b:4`.
+    /// The name of tc(8): `htb 1:10`. The kernel gives a discipline without a handle the next one from 8000 on
+    /// (`qdisc_alloc_handle`), another one each time, and its own disciplines zero. Their names have their place
+    /// instead: `cake root`, `fq_codel of 1:10`, and below a discipline with such a handle `fq_codel of :4`.
     #[must_use]
     pub fn name(&self) -> String {
-        let (major, minor) = self.handle;
-        let class = if self.is_class { format!("{minor:x}") } else { String::new() };
-        let parent = self.parent.filter(|_| major == 0 && !self.is_class);
-        let of = parent.map(|(major, minor)| format!(" of {major:x}:{minor:x}")).unwrap_or_default();
-        format!("{} {major:x}:{class}{of}", self.kind)
+        let drawn = |major: u16| major == 0 || (FIRST_DRAWN..u16::MAX).contains(&major);
+        let place = |(major, minor): (u16, u16)| match drawn(major) {
+            true => format!(":{minor:x}"),
+            false => format!("{major:x}:{minor:x}"),
+        };
+        let kind = &self.kind;
+        match (self.handle, self.parent) {
+            (handle, _) if self.is_class => format!("{kind} {}", place(handle)),
+            ((major, _), None) if drawn(major) => format!("{kind} root"),
+            ((major, _), Some(parent)) if drawn(major) => format!("{kind} of {}", place(parent)),
+            ((major, _), _) => format!("{kind} {major:x}:"),
+        }
     }
 }
 
@@ -236,11 +247,23 @@ mod tests {
         let of = |parent| Queue { kind: "fq_codel".to_owned(), parent, ..Queue::default() };
         // `tc qdisc add dev eth0 root mq` on two queues, and the mq of a device's own, whose handle is zero.
         let names = [None, Some((0x805b, 1)), Some((0x805b, 2)), Some((0, 2))].map(|parent| of(parent).name());
-        assert_eq!(names, ["fq_codel 0:", "fq_codel 0: of 805b:1", "fq_codel 0: of 805b:2", "fq_codel 0: of 0:2"]);
+        assert_eq!(names, ["fq_codel root", "fq_codel of :1", "fq_codel of :2", "fq_codel of :2"]);
         let class = Queue { is_class: true, handle: (0, 2), ..of(Some((0, 0))) };
-        assert_eq!(class.name(), "fq_codel 0:2");
+        assert_eq!(class.name(), "fq_codel :2");
         let own = Queue { handle: (0x1a57, 0), ..of(Some((1, 2))) };
         assert_eq!(own.name(), "fq_codel 1a57:");
+    }
+
+    /// `tc qdisc add dev ppp0 root cake`, and once more: the kernel draws another handle.
+    #[test]
+    fn a_name_outlives_a_handle_that_the_kernel_draws() {
+        let of = |handle| Queue { kind: "cake".to_owned(), handle: (handle, 0), ..Queue::default() };
+        assert_eq!([0x8003, 0x8004, 0].map(|handle| of(handle).name()), ["cake root", "cake root", "cake root"]);
+        let below = Queue { parent: Some((1, 0x10)), ..of(0x8005) };
+        let class = Queue { is_class: true, handle: (1, 0x10), ..of(0) };
+        assert_eq!([below.name(), class.name()], ["cake of 1:10", "cake 1:10"]);
+        // `TC_H_INGRESS` is nobody's draw.
+        assert_eq!(Queue { kind: "ingress".to_owned(), ..of(0xffff) }.name(), "ingress ffff:");
     }
 
     /// A kernel without such a device answers with an empty list or an error, and does not hang.

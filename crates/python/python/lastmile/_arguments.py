@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["axes", "floats", "listed", "mapping", "number", "paths", "whole", "wrong"]
+__all__ = ["axes", "floats", "listed", "mapping", "named", "number", "paths", "whole", "wrong"]
 
 
 def wrong(name: str, expected: str, value: object) -> TypeError:
@@ -20,6 +20,15 @@ def mapping(name: str, expected: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise wrong(name, f"a dict of {expected}", value)
     return dict(value)
+
+
+def named(name: str, of: str, value: Any) -> dict[str, Any]:
+    """Classes by the names of ``of``."""
+    classes = mapping(name, f"classes by {of}", value)
+    for key in classes:
+        if not isinstance(key, str):
+            raise wrong(name, f"classes by {of}, which is a text", key)
+    return classes
 
 
 def paths(name: str, value: Any) -> list[tuple[str, str]]:

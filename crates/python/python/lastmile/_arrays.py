@@ -53,9 +53,14 @@ def _column(name: str, numbers: Any, make: Callable[[Any], Any]) -> Any:
 
 def _with_numpy(form: _Form, named: Mapping[str, Any], results: int) -> list[Any]:
     numpy = sys.modules["numpy"]
-    columns = [
-        _column(name, one, lambda numbers: numpy.asarray(numbers, dtype=numpy.float64)) for name, one in named.items()
-    ]
+    def numbers_of(values: Any) -> Any:
+        made = numpy.asarray(values)
+        # A time of NumPy would lose its unit.
+        if made.dtype.kind not in "buifO":
+            raise TypeError(f"numbers of the type {made.dtype}")
+        return made.astype(numpy.float64, copy=False)
+
+    columns = [_column(name, one, numbers_of) for name, one in named.items()]
     same = numpy.broadcast_arrays(*columns)
     shape = same[0].shape
     outs = [numpy.empty(shape, dtype=numpy.float64) for _ in range(results)]

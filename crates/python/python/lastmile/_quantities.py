@@ -40,7 +40,9 @@ class Quantity(float):
     @classmethod
     def _written(cls, value: Any) -> str:
         """A number with the unit, rounded to the nearest value of the class."""
-        if isinstance(value, (bool, Quantity)) or not hasattr(value, "__float__"):
+        # A time of NumPy has a unit of its own, which `float` leaves out.
+        is_time = getattr(getattr(value, "dtype", None), "kind", None) in ("m", "M")
+        if isinstance(value, (bool, Quantity)) or is_time or not hasattr(value, "__float__"):
             each = f"; map(lastmile.{cls.__name__}, values) makes one of each" if isinstance(value, Iterable) else ""
             raise TypeError(
                 f"value: a text with a unit or a number of {cls._unit}, and not of type {type(value).__name__}{each}"
@@ -75,6 +77,11 @@ class Quantity(float):
     def __radd__(self, other: float, /) -> float:
         # `sum` begins with 0.
         return self if type(other) is int and other == 0 else super().__radd__(other)
+
+    def __sub__(self, other: float, /) -> float:
+        if isinstance(other, Quantity) and type(other) is not type(self):
+            raise TypeError(f"a {type(self).__name__} and a {type(other).__name__} have no difference")
+        return super().__sub__(other)
 
     @overload
     def __mul__(self, other: Quantity, /) -> float: ...  # type: ignore[overload-overlap]

@@ -108,7 +108,7 @@ def run(
 ) -> Run:
     """Simulates a scenario, as ``lastmile run`` does.
 
-    Without ``policy`` the policy is that of the scenario; ``None`` is none, as in `compare` and `study`.
+    Without ``policy`` the policy is that of the scenario; ``None`` is none, as in the lists of `compare` and `study`.
 
     Other threads run meanwhile, and Ctrl-C ends the simulation. ``progress`` is ``True`` for a bar on standard error,
     or a function of the share that is done, from 0 to 1; an exception that it raises ends the run. A run that needs
@@ -138,8 +138,8 @@ def run(
         seed=seed,
         duration=duration,
         policy=None if isinstance(policy, FromFile) else "none" if policy is None else policy,
-        queues=None if queues is None else mapping("queues", "classes by link", queues),
-        congestion=None if congestion is None else mapping("congestion", "classes by traffic", congestion),
+        queues=None if queues is None else named("queues", "link", queues),
+        congestion=None if congestion is None else named("congestion", "traffic", congestion),
         capture=None if capture is None else paths("capture", capture),
         progress=callback(progress),
         memory=memory,
@@ -173,8 +173,8 @@ def compare(
 ) -> Comparison:
     """Simulates a scenario under several policies, with several values of keys, or in its cases.
 
-    Several lists make a grid; the values of the last change fastest. Without a list, the rows are those of
-    ``lastmile compare``. ``seeds`` runs each row so often, with seeds from that of the scenario on. Runs use all
+    Several lists make a grid; the values of the last change fastest. ``None`` in the list of policies is the scenario
+    without one. Without a list, the rows are those of ``lastmile compare``. ``seeds`` runs each row so often, with seeds from that of the scenario on. Runs use all
     processors, or ``threads`` of them; results do not depend on it.
 
     Over an access line each row has a best-effort probe, a ping over UDP with at most 1 % of the upstream. So a row

@@ -11,8 +11,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from lastmile import _lastmile
-from lastmile._arguments import floats
+from lastmile._arguments import floats, wrong
 from lastmile._arrays import Numbers, apply
+from lastmile._quantities import Quantity, Rate
 
 __all__ = [
     "AckRate",
@@ -107,6 +108,8 @@ def _bps(name: str, rate: Rates) -> Any:
             return [_lastmile.rate(one) if isinstance(one, str) else one for one in rate]
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
+    if isinstance(rate, Quantity) and not isinstance(rate, Rate):
+        raise wrong(name, "a rate", rate)
     return rate
 
 

@@ -21,12 +21,7 @@ impl Devices {
     fn names(&self) -> Vec<String> {
         match self {
             Self::Named(names) => names.clone(),
-            Self::OfDefaultRoutes => {
-                let mut names: Vec<String> =
-                    [gateway::v4(), gateway::v6()].into_iter().flatten().map(|gateway| gateway.device).collect();
-                names.dedup();
-                names
-            }
+            Self::OfDefaultRoutes => gateway::devices(),
         }
     }
 

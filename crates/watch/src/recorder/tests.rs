@@ -245,6 +245,9 @@ fn counters_of_a_queue_become_counts_from_the_second_reading_on() {
     let seen = recorder.seen();
     assert_eq!((seen.queues[&name].packets, seen.queues[&name].span_ms), (10 + 20 + 5, 3000));
     assert_eq!(seen.backlogs[&name].bytes, 2000);
+    // A queue that is gone has no backlog.
+    recorder.tick(machine.pass(1000), Readings::default());
+    assert_eq!(recorder.seen().backlogs, BTreeMap::new());
 }
 
 /// A queue of the kernel that drops 2^32 packets, and a shaper that starts again with fewer.

@@ -10,6 +10,12 @@ use crate::commands::unit::{CONFINED, Program};
 use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 
+/// The least port that needs no right: `net.ipv4.ip_unprivileged_port_start`.
+const FIRST_OPEN_PORT: u16 = 1024;
+/// Buffers of a client with 32 streams, and the least limit of memory, in MB.
+const CLIENT_MB: u32 = 16;
+const LEAST_MB: u32 = 256;
+
 #[derive(Args)]
 pub(super) struct Arguments {
     /// File with the key, readable by root alone; systemd hands it to the server
@@ -50,6 +56,13 @@ fn text(program: &str, arguments: &Arguments) -> Result<String> {
     let options = options.into_iter().flatten().map(|(name, value)| format!(" {name} {}", systemd::word(&value)));
     let options: String = options.collect();
     let key = systemd::word(&format!("key:{key}"));
+    let rights = match arguments.port {
+        Some(port) if port < FIRST_OPEN_PORT => "CAP_NET_BIND_SERVICE",
+        _ => "",
+    };
+    let needs = if rights.is_empty() { "it needs no right" } else { "the port is all that it needs a right for" };
+    let clients = arguments.limit_clients.unwrap_or(Limits::default().sessions);
+    let (buffers, memory) = (CLIENT_MB * clients, (2 * CLIENT_MB * clients).max(LEAST_MB));
     Ok(format!(
         "# Printed by `lastmile measure unit`; for /etc/systemd/system/lastmile-measure.service
 [Unit]
@@ -64,12 +77,12 @@ ExecStart={program} measure --serve --key-file ${{CREDENTIALS_DIRECTORY}}/key{op
 LoadCredential={key}
 Restart=on-failure
 RestartSec=1
-# The key is all that it reads, and it needs no right.
+# The key is all that it reads, and {needs}.
 DynamicUser=yes
-CapabilityBoundingSet=
-AmbientCapabilities=
-# Buffers of at most 4 clients with 32 streams take less than 64 MB.
-MemoryMax=256M
+CapabilityBoundingSet={rights}
+AmbientCapabilities={rights}
+# Buffers of at most {clients} clients with 32 streams take less than {buffers} MB.
+MemoryMax={memory}M
 TasksMax=64
 RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
 UMask=0077

@@ -9,7 +9,7 @@ use lastmile_queueing::DropReason;
 use prometheus_client::metrics::MetricType;
 
 use super::super::control::{self, Answer};
-use super::super::counters::Spread;
+use super::super::counters::{self, Spread};
 use super::super::exposition::{self, Labels, Value};
 use super::status::{Direction, Status};
 
@@ -110,7 +110,11 @@ fn families() -> [Family; 15] {
         }),
         ("overlimits", "Packets that had to wait", Counter, |d| vec![(vec![], d.line.overlimits)]),
         ("faults", "Frames that went another way than planned, and times that it slept for too long", Counter, |d| {
-            d.faults.iter().map(|(reason, count)| (vec![("reason", reason.as_str())], *count)).collect()
+            let faults = d.faults.iter().map(|(reason, count)| (reason.as_str(), *count));
+            exposition::from_the_start(counters::fault_names(), faults)
+                .into_iter()
+                .map(|(reason, count)| (vec![("reason", reason)], count))
+                .collect()
         }),
         ("queued_packets", "Packets that wait", Gauge, |d| vec![(vec![], d.line.queued.packets)]),
         ("queued_bytes", "Their IP bytes", Gauge, |d| vec![(vec![], d.line.queued.bytes)]),

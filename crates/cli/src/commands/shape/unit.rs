@@ -112,6 +112,8 @@ struct Unit {
     wan: String,
     shape: String,
     reload: String,
+    /// The policy may be a file, also in the folder of another user.
+    reads_file: bool,
     realtime: bool,
     scraped_from: From,
     reflectors: Vec<IpAddr>,
@@ -179,6 +181,7 @@ impl Unit {
             wan,
             shape,
             reload: format!("{program} shape reload"),
+            reads_file: ready::text(&on_line.policy).is_none(),
             realtime: arguments.realtime,
             scraped_from: From::of(arguments.metrics),
             reflectors: arguments.reflector.clone(),
@@ -203,7 +206,8 @@ impl Unit {
                 "{program} shape ${{POLICY}} --lan ${{LAN}} --wan ${{WAN}} --make-bridge=lm-%i {control} $OPTIONS"
             ),
             reload: format!("{program} shape reload {control}"),
-            // OPTIONS may have both.
+            // POLICY may be one, and OPTIONS may have both.
+            reads_file: true,
             realtime: true,
             scraped_from: From::Here,
             reflectors: Vec::new(),
@@ -213,7 +217,9 @@ impl Unit {
     /// The text of the unit, in the form of systemd.unit(5), systemd.service(5) and
     /// systemd.exec(5).
     fn text(&self) -> String {
-        let Self { file, about, needs, settings, lan, wan, shape, reload, realtime, scraped_from, reflectors } = self;
+        let Self { file, about, needs, settings, lan, wan, shape, reload, reads_file, realtime, .. } = self;
+        let Self { scraped_from, reflectors, .. } = self;
+        let read = if *reads_file { " CAP_DAC_READ_SEARCH" } else { "" };
         let (nice, restrict) = if *realtime { (" CAP_SYS_NICE", "no") } else { ("", "yes") };
         let mut addresses = scraped_from.lines();
         for reflector in reflectors {
@@ -240,9 +246,9 @@ RestartSec=1
 RuntimeDirectory=lastmile
 RuntimeDirectoryPreserve=yes
 # What it may do at the start: bridges, packet sockets, programs for the kernel, memory shared with it (AF_XDP), \
---realtime.
+a policy in a file, --realtime.
 # It gives them up itself once it runs.
-CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW CAP_BPF CAP_IPC_LOCK{nice}
+CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW CAP_BPF CAP_IPC_LOCK{read}{nice}
 RestrictRealtime={restrict}
 # {MEMORY}
 MemoryMax=1G

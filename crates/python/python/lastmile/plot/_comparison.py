@@ -20,9 +20,13 @@ def _at(row: dict[str, Any], path: str) -> float:
     """The number at a path such as ``ping.p50_s``; ``nan`` for ``null``."""
     value: Any = row
     for key in path.split("."):
+        if not isinstance(value, dict):
+            raise KeyError(f"no {key!r} in {path!r}: the part before it is no group of measures")
         if key not in value:
             raise KeyError(f"no {key!r} in {path!r}: there are {', '.join(sorted(value))}")
         value = value[key]
+    if isinstance(value, dict):
+        raise KeyError(f"{path!r} is a group of measures: {', '.join(f'{path}.{key}' for key in sorted(value))}")
     return float("nan") if value is None else float(value)
 
 
@@ -116,7 +120,9 @@ class ComparisonPlots:
         'access.down.rate'
         """
         varied = self._comparison.varied
-        y, x = y or varied[0], x or (varied[1] if len(varied) > 1 else varied[0])
+        others = [key for key in varied if key not in (x, y)]
+        y = y or (others.pop(0) if others else varied[0])
+        x = x or (others.pop(0) if others else varied[0])
         if len(varied) != 2 or {x, y} != set(varied):
             raise ValueError(f"a heat map is of two keys, and the comparison varies {', '.join(varied)}")
         column, row = varied.index(x), varied.index(y)

@@ -254,8 +254,11 @@ class RunPlots:
         axes.barh([flow["name"] for flow in flows], rates, height=0.62, color="#7570b3")
         if rates:
             axes.axvline(sum(rates) / len(rates), color="#1f2328", linewidth=1, linestyle=(0, (6, 3)))
-        index = next((row["jain_index"] for row in summary["fairness"] if row["direction"] == direction), None)
-        words = "" if index is None else f", Jain's index {index:.3f}"
+        row = next((row for row in summary["fairness"] if row["direction"] == direction), None)
+        words = "" if row is None or row["jain_index"] is None else f", Jain's index {row['jain_index']:.3f}"
+        if words and row["flows"] < len(flows):
+            # The index counts flows that share the line for half of their times.
+            words += f" of {row['flows']} of {len(flows)}"
         axes.set(title=f"Goodput of flows {direction}{words}", xlabel=f"goodput, {name}; dashed: mean")
         axes.invert_yaxis()
         axes.grid(visible=False, axis="y")
