@@ -203,32 +203,32 @@ fn rate(count: u64, seconds: f64) -> u64 {
     (count as f64 / seconds).round() as u64
 }
 
+type Fault = (&'static str, fn(&DirectionReport) -> u64);
+
+/// Faults beside frames that were refused.
+const FAULTS: [Fault; 9] = [
+    ("unreadable", |report| report.unreadable),
+    ("not_ip", |report| report.not_ip),
+    ("evicted", |report| report.evicted),
+    ("oversize", |report| report.oversize.packets),
+    ("dropped_unread", |report| report.port.dropped_unread),
+    ("cut_short", |report| report.port.cut_short),
+    ("unstamped", |report| report.port.unstamped),
+    ("not_cut", |report| report.port.offloads.refused),
+    ("overslept", |report| report.overslept),
+];
+
 /// Frames that took another path than planned or whose arrival is unknown, by reason; evicted
 /// flows; and overlong sleeps of the program. Zeros are omitted.
 pub(crate) fn faults(report: &DirectionReport) -> BTreeMap<String, u64> {
-    all_faults(report).filter(|(_, count)| *count > 0).map(|(name, n)| (name.to_owned(), n)).collect()
+    let faults = FAULTS.iter().map(|(name, count)| (*name, count(report)));
+    let refused = Refusal::ALL.iter().map(|refusal| (refusal.name(), report.refused[refusal.index()].packets));
+    faults.chain(refused).filter(|(_, count)| *count > 0).map(|(name, n)| (name.to_owned(), n)).collect()
 }
 
 /// The names of all faults.
-pub(crate) fn fault_names() -> impl Iterator<Item = &'static str> {
-    all_faults(&DirectionReport::default()).map(|(name, _)| name).collect::<Vec<_>>().into_iter()
-}
-
-fn all_faults(report: &DirectionReport) -> impl Iterator<Item = (&'static str, u64)> {
-    let port = &report.port;
-    let refused = Refusal::ALL.iter().map(|refusal| (refusal.name(), report.refused[refusal.index()].packets));
-    let faults = [
-        ("unreadable", report.unreadable),
-        ("not_ip", report.not_ip),
-        ("evicted", report.evicted),
-        ("oversize", report.oversize.packets),
-        ("dropped_unread", port.dropped_unread),
-        ("cut_short", port.cut_short),
-        ("unstamped", port.unstamped),
-        ("not_cut", port.offloads.refused),
-        ("overslept", report.overslept),
-    ];
-    faults.into_iter().chain(refused)
+pub(crate) fn fault_names<'a>() -> impl Iterator<Item = &'a str> {
+    FAULTS.iter().map(|(name, _)| *name).chain(Refusal::ALL.iter().map(|refusal| refusal.name()))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use lastmile_measure::serve::Limits;
 use lastmile_text::systemd;
 use lastmile_units::BitRate;
 
