@@ -1,13 +1,13 @@
 //! One direction of a line: a queue, a transmitter that takes exact time, a wire with a delay. Both
 //! clocks drive it.
 //!
-//! The simulator calls at exactly the times that [`Line::next_transmission`] and
-//! [`Line::next_arrival`] return. A live program calls when it wakes up, always a little late. Both
-//! get equal departures: a transmission starts at the time at which it was due, not when the caller
-//! woke up, so lateness does not lower the rate.
+//! The simulator calls at exactly the times that [`Line::next_transmission`] and [`Line::next_arrival`] return, or lets
+//! the line catch up ([`Line::catch_up`]). A live program calls when it wakes up, always a little late. Both get equal
+//! departures: a transmission starts at the time at which it was due, not when the caller woke up, so lateness does not
+//! lower the rate.
 //!
-//! Packets on the wire are kept in a ring, in order. A line therefore needs one wake-up for its
-//! transmitter and one for its wire, however many packets it holds.
+//! Packets on the wire are kept in a ring, in order. A line therefore needs one wake-up for its transmitter and one for
+//! its wire, however many packets it holds.
 //!
 //! Cost: O(1) a packet, plus the discipline's own cost.
 
@@ -63,8 +63,7 @@ pub struct Line<P: Packet> {
     busy_until: Instant,
     /// When the next transmission is due.
     due: Option<Instant>,
-    /// Packets whose transmission has begun, on a line that can interrupt them. The last element
-    /// continues first.
+    /// Packets whose transmission has begun, on a line that can interrupt them. The last element continues first.
     partly_sent: Vec<PartlySent<P>>,
     /// Packets that wait for grants behind a queue that shapes.
     buffer: Option<Box<Buffer<P>>>,
@@ -112,8 +111,12 @@ impl<P: Packet> Line<P> {
         self.catch_up(now, observer);
         packet.meta_mut().arrived = now;
         self.stats.enqueued.add(&packet);
-        if self.plain && self.queue.admits(&packet) {
-            return self.wait(now, packet, observer);
+        if (self.plain || self.is_free(now)) && self.queue.admits(&packet) {
+            if self.plain {
+                return self.wait(now, packet, observer);
+            }
+            self.queue.departs(&packet);
+            return self.send(now, packet, observer);
         }
         let mut drops = Counted { stats: &mut self.stats, observer };
         self.queue.enqueue(now, packet, &mut drops);
@@ -121,6 +124,11 @@ impl<P: Packet> Line<P> {
             self.reschedule(now);
             self.transmit(now, observer);
         }
+    }
+
+    #[inline]
+    fn is_free(&self, now: Instant) -> bool {
+        self.due.is_none() && self.busy_until <= now && self.is_steady()
     }
 
     /// The next transmission begins when the present one ends, whatever arrives before.
@@ -155,8 +163,7 @@ impl<P: Packet> Line<P> {
                 }
                 None => {
                     self.reschedule(start);
-                    // An AQM or regulator dropped all that was ready. A packet that is still ready
-                    // would break the contract.
+                    // An AQM or regulator dropped all that was ready. A packet that is still ready breaks the contract.
                     debug_assert!(
                         self.due.is_none_or(|due| due > start),
                         "a discipline promised a packet and had none"
@@ -167,22 +174,20 @@ impl<P: Packet> Line<P> {
         }
     }
 
-    /// Postpones a transmission that was due before `at` to `at`, without compensation for the lost
-    /// time. For callers that slept so long that their lateness does less harm than a burst.
+    /// Postpones a transmission that was due before `at` to `at`, without compensation for the lost time. For callers
+    /// that slept so long that their lateness does less harm than a burst.
     pub fn forgive(&mut self, at: Instant) {
         self.due = self.due.map(|due| self.transmitter.ready(due.max(at)));
     }
 
-    /// The time at which [`Line::transmit`] must be called next. May change after every call that
-    /// takes `&mut self`.
+    /// The time at which [`Line::transmit`] must be called next. May change after every call that takes `&mut self`.
     #[must_use]
     #[inline]
     pub fn next_transmission(&self) -> Option<Instant> {
         self.due
     }
 
-    /// The time at which the next packet reaches the far end. May change after `enqueue`,
-    /// `transmit` and `take_arrival`.
+    /// The time at which the next packet reaches the far end. May change after `enqueue`, `transmit`, `take_arrival`.
     #[must_use]
     #[inline]
     pub fn next_arrival(&self) -> Option<Instant> {
@@ -196,8 +201,7 @@ impl<P: Packet> Line<P> {
         self.wire.is_none()
     }
 
-    /// The next packet that has reached the far end by `now`. A packet whose headers cannot be
-    /// rebuilt there is dropped.
+    /// The next packet that has reached the far end by `now`. A packet whose headers cannot be rebuilt is dropped.
     #[inline]
     pub fn take_arrival(&mut self, now: Instant, observer: &mut impl TransmissionSink<P>) -> Option<P> {
         while self.next_arrival()? <= now {
@@ -217,9 +221,8 @@ impl<P: Packet> Line<P> {
         None
     }
 
-    /// Replaces the queue: `next` takes over when the backlog of the present queue has been sent
-    /// (see [`Handover`]). `link_layer` becomes the encapsulation by which later transmissions are
-    /// counted.
+    /// Replaces the queue: `next` takes over when the backlog of the present queue has been sent (see [`Handover`]).
+    /// `link_layer` becomes the encapsulation by which later transmissions are counted.
     pub fn hand_over(&mut self, next: Node<P>, link_layer: LinkLayer)
     where
         P: Send + 'static,
@@ -228,8 +231,7 @@ impl<P: Packet> Line<P> {
         let empty: Node<P> = Box::new(Fifo::in_packets(PacketCount::ZERO, Overflow::Tail));
         let earlier = std::mem::replace(&mut self.queue, empty);
         self.queue = Box::new(Handover::new(earlier, next));
-        // Levels of two queues do not compare. Interrupted packets of the replaced queue are the
-        // most urgent ones.
+        // Levels of two queues do not compare. Interrupted packets of the replaced queue are the most urgent ones.
         self.partly_sent.iter_mut().for_each(|begun| begun.level = 0);
         self.meter = WireMeter::new(link_layer);
         self.plain = self.is_plain();
@@ -260,8 +262,7 @@ impl<P: Packet> Line<P> {
         self.queue.backlog() + self.buffer.as_ref().map_or_else(Backlog::default, |buffer| buffer.backlog())
     }
 
-    /// Packets on the wire and their IP bytes, including those whose transmission has begun. O(n)
-    /// in these packets.
+    /// Packets on the wire and their IP bytes, including those whose transmission has begun. O(n) in these packets.
     #[must_use]
     pub fn in_flight(&self) -> Count {
         let mut count = Count::default();
@@ -285,8 +286,7 @@ impl<P: Packet> Line<P> {
         &self.stats
     }
 
-    /// Bits sent by `now`: the bits of all transmissions begun, less the unsent part of the current
-    /// one.
+    /// Bits sent by `now`: the bits of all transmissions begun, less the unsent part of the current one.
     #[must_use]
     pub fn bits_sent(&self, now: Instant) -> u64 {
         let unsent = self.transmitter.unsent(now, self.busy_until);
@@ -461,9 +461,13 @@ impl<P: Packet> Line<P> {
     }
 
     fn is_plain(&self) -> bool {
-        let steady = matches!(self.transmitter, Transmitter::Instantaneous | Transmitter::Constant(_));
-        let unimpaired = self.wire.is_none() && self.codec.is_none() && self.losses.0 == Ratio::ZERO;
-        steady && unimpaired && !self.sends_pieces()
+        self.is_steady() && self.wire.is_none() && self.codec.is_none() && self.losses.0 == Ratio::ZERO
+    }
+
+    /// Each packet is sent whole, as soon as the one before has left.
+    #[inline]
+    fn is_steady(&self) -> bool {
+        matches!(self.transmitter, Transmitter::Instantaneous | Transmitter::Constant(_)) && !self.sends_pieces()
     }
 
     /// Sends a packet that may be lost, change, or arrive twice.
