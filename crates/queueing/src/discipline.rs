@@ -2,6 +2,8 @@
 //! dequeued in an order that the discipline decides, or handed to the drop sink with a reason. No
 //! packet disappears unreported.
 
+use std::collections::VecDeque;
+
 use lastmile_packet::Packet;
 use lastmile_units::{BitRate, ByteCount, Instant, PacketCount};
 
@@ -31,11 +33,17 @@ pub trait Discipline<P: Packet> {
     /// Enqueues a packet. This packet, or others in its favour, may go to `drops` at once.
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>);
 
-    /// A packet arrives at a free line. True: the discipline is empty and lets it pass, as
-    /// `enqueue` and `dequeue` at once would, and has counted it. False: nothing has changed.
-    fn passes(&mut self, _packet: &P) -> bool {
+    /// A FIFO may leave its packets to a line. True: the discipline has space for `packet` and counts it, and the
+    /// caller holds it. False: nothing has changed, and [`Discipline::enqueue`] takes or drops it.
+    fn admits(&mut self, _packet: &P) -> bool {
         false
     }
+
+    /// The oldest of the packets that it has admitted departs.
+    fn departs(&mut self, _packet: &P) {}
+
+    /// The caller returns all admitted packets that have not departed: `dequeue` gives them out.
+    fn take_back(&mut self, _admitted: VecDeque<P>) {}
 
     /// Dequeues the next packet, if one may depart now.
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P>;
@@ -170,8 +178,16 @@ impl<P: Packet, D: Discipline<P> + ?Sized> Discipline<P> for Box<D> {
         (**self).enqueue(now, packet, drops);
     }
 
-    fn passes(&mut self, packet: &P) -> bool {
-        (**self).passes(packet)
+    fn admits(&mut self, packet: &P) -> bool {
+        (**self).admits(packet)
+    }
+
+    fn departs(&mut self, packet: &P) {
+        (**self).departs(packet);
+    }
+
+    fn take_back(&mut self, admitted: VecDeque<P>) {
+        (**self).take_back(admitted);
     }
 
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {

@@ -44,6 +44,8 @@ pub struct Config {
 #[derive(Clone, Debug)]
 pub struct Fifo<P: Packet> {
     packets: VecDeque<P>,
+    /// Packets that the line holds.
+    admitted: usize,
     capacity: Capacity,
     overflow: Overflow,
     tally: Tally,
@@ -54,14 +56,14 @@ impl<P: Packet> Fifo<P> {
     #[must_use]
     pub fn new(limit: Limit, overflow: Overflow, link_layer: &LinkLayer) -> Option<Self> {
         let capacity = Capacity::new(limit, link_layer)?;
-        Some(Self { packets: VecDeque::new(), capacity, overflow, tally: Tally::default() })
+        Some(Self { packets: VecDeque::new(), admitted: 0, capacity, overflow, tally: Tally::default() })
     }
 
     /// An empty queue that holds at most `limit` packets.
     #[must_use]
     pub fn in_packets(limit: PacketCount, overflow: Overflow) -> Self {
         let capacity = Capacity::of(Measure::Packets, limit.as_u64());
-        Self { packets: VecDeque::new(), capacity, overflow, tally: Tally::default() }
+        Self { packets: VecDeque::new(), admitted: 0, capacity, overflow, tally: Tally::default() }
     }
 
     #[inline]
@@ -109,12 +111,24 @@ impl<P: Packet> Discipline<P> for Fifo<P> {
         }
     }
 
-    fn passes(&mut self, packet: &P) -> bool {
-        let passes = self.packets.is_empty() && self.capacity.fits(self.capacity.size_of(packet));
-        if passes {
-            self.tally.sent(packet);
+    fn admits(&mut self, packet: &P) -> bool {
+        let size = self.capacity.size_of(packet);
+        let admits = self.overflow == Overflow::Tail && self.packets.is_empty() && self.capacity.fits(size);
+        if admits {
+            self.capacity.take(packet, size);
+            self.admitted += 1;
         }
-        passes
+        admits
+    }
+
+    fn departs(&mut self, packet: &P) {
+        self.tally.sent(packet);
+        self.capacity.release(packet);
+        self.admitted -= 1;
+    }
+
+    fn take_back(&mut self, admitted: VecDeque<P>) {
+        (self.packets, self.admitted) = (admitted, 0);
     }
 
     fn dequeue(&mut self, _now: Instant, _drops: &mut dyn DropSink<P>) -> Option<P> {
@@ -127,7 +141,7 @@ impl<P: Packet> Discipline<P> for Fifo<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.capacity.backlog(self.packets.len())
+        self.capacity.backlog(self.packets.len() + self.admitted)
     }
 
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {

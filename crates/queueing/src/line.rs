@@ -1,17 +1,16 @@
 //! One direction of a line: a queue, a transmitter that takes exact time, a wire with a delay. Both
 //! clocks drive it.
 //!
-//! The simulator calls at exactly the times that [`Line::next_transmission`] and
-//! [`Line::next_arrival`] return. A live program calls when it wakes up, always a little late. Both
-//! get equal departures: a transmission starts at the time at which it was due, not when the caller
-//! woke up, so lateness does not lower the rate.
+//! The simulator calls at exactly the times that [`Line::next_transmission`] and [`Line::next_arrival`] return, or lets
+//! the line catch up ([`Line::catch_up`]). A live program calls when it wakes up, always a little late. Both get equal
+//! departures: a transmission starts at the time at which it was due, not when the caller woke up, so lateness does not
+//! lower the rate.
 //!
-//! Packets on the wire are kept in a ring, in order. A line therefore needs one wake-up for its
-//! transmitter and one for its wire, however many packets it holds.
+//! Packets on the wire are kept in a ring, in order. A line therefore needs one wake-up for its transmitter and one for
+//! its wire, however many packets it holds.
 //!
 //! Cost: O(1) a packet, plus the discipline's own cost.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use lastmile_linklayer::{Framing, Interleave, LinkLayer, WireMeter, aal5};
@@ -29,10 +28,12 @@ mod counted;
 mod granted;
 pub mod grants;
 pub mod impairments;
+mod in_flight;
 mod in_transmission;
 mod interruption;
 pub mod trace;
 mod transmitter;
+mod waiting;
 
 pub use crate::discipline::Count;
 use buffer::Buffer;
@@ -40,6 +41,7 @@ pub use config::Config;
 use counted::{Counted, Fate};
 pub use counted::{Stats, TransmissionSink};
 use impairments::Wire;
+use in_flight::InFlight;
 use in_transmission::PartlySent;
 use transmitter::Transmitter;
 
@@ -51,21 +53,21 @@ pub struct Line<P: Packet> {
     codec: Option<Codec>,
     delay: Duration,
     far_end: Duration,
-    loss: Ratio,
-    losses: Stream,
+    /// Independent losses on the wire: their share, and the stream that decides.
+    losses: (Ratio, Stream),
     /// `None` on a wire without impairments.
     wire: Option<Box<Wire>>,
+    /// Each packet is sent whole, and arrives once and as it is, a constant delay after its transmission.
+    plain: bool,
     /// End of the current transmission, or of the last one.
     busy_until: Instant,
     /// When the next transmission is due.
     due: Option<Instant>,
-    /// Packets whose transmission has begun, on a line that can interrupt them. The last element
-    /// continues first.
+    /// Packets whose transmission has begun, on a line that can interrupt them. The last element continues first.
     partly_sent: Vec<PartlySent<P>>,
     /// Packets that wait for grants behind a queue that shapes.
     buffer: Option<Box<Buffer<P>>>,
-    /// Packets on the wire. Their `arrived` is the time at which they will arrive.
-    in_flight: VecDeque<P>,
+    in_flight: InFlight<P>,
     stats: Stats,
 }
 
@@ -73,23 +75,25 @@ impl<P: Packet> Line<P> {
     /// An idle line. `losses` is the random stream that decides which packets are lost on the wire.
     #[must_use]
     pub fn new(config: &Config, queue: Node<P>, losses: Stream) -> Self {
-        Self {
+        let mut line = Self {
             queue,
             transmitter: Transmitter::new(config.rate, config.trace.as_ref(), config.grants.as_deref()),
             meter: WireMeter::new(config.link_layer),
             codec: Codec::new(config.compression),
             delay: config.delay,
             far_end: config.far_end,
-            loss: config.loss,
             wire: Wire::new(&config.impairments, &losses),
-            losses,
+            losses: (config.loss, losses),
+            plain: false,
             busy_until: Instant::ZERO,
             due: None,
             partly_sent: Vec::new(),
             buffer: config.grants.as_ref().and_then(|grants| grants.buffer).map(|most| Box::new(Buffer::new(most))),
-            in_flight: VecDeque::new(),
+            in_flight: InFlight::default(),
             stats: Stats::default(),
-        }
+        };
+        line.plain = line.is_plain();
+        line
     }
 
     /// This line with `flows` as the directory of flow addresses, which header compression needs.
@@ -104,29 +108,27 @@ impl<P: Packet> Line<P> {
     /// Hands a packet to the queue, and starts its transmission if the line is free.
     #[inline]
     pub fn enqueue(&mut self, now: Instant, mut packet: P, observer: &mut impl TransmissionSink<P>) {
-        if self.due.is_some_and(|due| due < now) {
-            // A packet due exactly now may be the one just enqueued, whether the caller is late or
-            // on time.
-            self.transmit(Instant::from_ps(now.as_ps() - 1), observer);
-        }
+        self.catch_up(now, observer);
         packet.meta_mut().arrived = now;
         self.stats.enqueued.add(&packet);
-        if self.due.is_none() && self.is_free(now) && self.queue.passes(&packet) {
+        if (self.plain || self.is_free(now)) && self.queue.admits(&packet) {
+            if self.plain {
+                return self.wait(now, packet, observer);
+            }
+            self.queue.departs(&packet);
             return self.send(now, packet, observer);
         }
         let mut drops = Counted { stats: &mut self.stats, observer };
         self.queue.enqueue(now, packet, &mut drops);
-        if !self.continues(now) {
+        if !self.may_be_late() && !self.continues(now) {
             self.reschedule(now);
             self.transmit(now, observer);
         }
     }
 
-    /// A transmission may begin, of a packet that is sent whole.
     #[inline]
     fn is_free(&self, now: Instant) -> bool {
-        let steady = matches!(self.transmitter, Transmitter::Instantaneous | Transmitter::Constant(_));
-        steady && self.busy_until <= now && !self.sends_pieces()
+        self.due.is_none() && self.busy_until <= now && self.is_steady()
     }
 
     /// The next transmission begins when the present one ends, whatever arrives before.
@@ -142,6 +144,10 @@ impl<P: Packet> Line<P> {
         while let Some(start) = self.due
             && start <= now
         {
+            if self.may_be_late() {
+                self.send_waiting(start, observer);
+                continue;
+            }
             if self.sends_pieces() {
                 match self.transmitter {
                     Transmitter::Granted(_) => self.send_granted(start, observer),
@@ -157,8 +163,7 @@ impl<P: Packet> Line<P> {
                 }
                 None => {
                     self.reschedule(start);
-                    // An AQM or regulator dropped all that was ready. A packet that is still ready
-                    // would break the contract.
+                    // An AQM or regulator dropped all that was ready. A packet that is still ready breaks the contract.
                     debug_assert!(
                         self.due.is_none_or(|due| due > start),
                         "a discipline promised a packet and had none"
@@ -169,26 +174,24 @@ impl<P: Packet> Line<P> {
         }
     }
 
-    /// Postpones a transmission that was due before `at` to `at`, without compensation for the lost
-    /// time. For callers that slept so long that their lateness does less harm than a burst.
+    /// Postpones a transmission that was due before `at` to `at`, without compensation for the lost time. For callers
+    /// that slept so long that their lateness does less harm than a burst.
     pub fn forgive(&mut self, at: Instant) {
         self.due = self.due.map(|due| self.transmitter.ready(due.max(at)));
     }
 
-    /// The time at which [`Line::transmit`] must be called next. May change after every call that
-    /// takes `&mut self`.
+    /// The time at which [`Line::transmit`] must be called next. May change after every call that takes `&mut self`.
     #[must_use]
     #[inline]
     pub fn next_transmission(&self) -> Option<Instant> {
         self.due
     }
 
-    /// The time at which the next packet reaches the far end. May change after `enqueue`,
-    /// `transmit` and `take_arrival`.
+    /// The time at which the next packet reaches the far end. May change after `enqueue`, `transmit`, `take_arrival`.
     #[must_use]
     #[inline]
     pub fn next_arrival(&self) -> Option<Instant> {
-        self.in_flight.front().map(|packet| packet.meta().arrived)
+        self.in_flight.first().map(|packet| packet.meta().arrived)
     }
 
     /// Packets arrive in the order of their transmissions.
@@ -198,49 +201,46 @@ impl<P: Packet> Line<P> {
         self.wire.is_none()
     }
 
-    /// The next packet that has reached the far end by `now`. A packet whose headers cannot be
-    /// rebuilt there is dropped.
+    /// The next packet that has reached the far end by `now`. A packet whose headers cannot be rebuilt is dropped.
     #[inline]
     pub fn take_arrival(&mut self, now: Instant, observer: &mut impl TransmissionSink<P>) -> Option<P> {
         while self.next_arrival()? <= now {
             // Read in the ring: each move of a packet is a copy.
-            let packet = self.in_flight.front()?;
+            let packet = self.in_flight.first()?;
             if let Some(codec) = &mut self.codec
                 && !codec.arrive(packet)
             {
-                let packet = self.in_flight.pop_front()?;
+                let packet = self.in_flight.packets.pop_front()?;
                 let mut drops = Counted { stats: &mut self.stats, observer };
                 drops.dropped(now, packet, DropReason::HeaderCompression);
                 continue;
             }
             self.stats.arrived.add(packet);
-            return self.in_flight.pop_front();
+            return self.in_flight.packets.pop_front();
         }
         None
     }
 
-    /// Replaces the queue: `next` takes over when the backlog of the present queue has been sent
-    /// (see [`Handover`]). `link_layer` becomes the encapsulation by which later transmissions are
-    /// counted.
+    /// Replaces the queue: `next` takes over when the backlog of the present queue has been sent (see [`Handover`]).
+    /// `link_layer` becomes the encapsulation by which later transmissions are counted.
     pub fn hand_over(&mut self, next: Node<P>, link_layer: LinkLayer)
     where
         P: Send + 'static,
     {
+        self.queue.take_back(self.in_flight.take_waiting());
         let empty: Node<P> = Box::new(Fifo::in_packets(PacketCount::ZERO, Overflow::Tail));
         let earlier = std::mem::replace(&mut self.queue, empty);
         self.queue = Box::new(Handover::new(earlier, next));
-        // Levels of two queues do not compare. Interrupted packets of the replaced queue are the
-        // most urgent ones.
+        // Levels of two queues do not compare. Interrupted packets of the replaced queue are the most urgent ones.
         self.partly_sent.iter_mut().for_each(|begun| begun.level = 0);
         self.meter = WireMeter::new(link_layer);
+        self.plain = self.is_plain();
     }
 
     /// Changes the rate of the queue's shaper at `now` ([`Discipline::set_rate`]). What was due earlier departs at the
     /// rate so far. False: the queue has no shaper, and nothing has changed.
     pub fn set_rate(&mut self, now: Instant, rate: BitRate, observer: &mut impl TransmissionSink<P>) -> bool {
-        if self.due.is_some_and(|due| due < now) {
-            self.transmit(Instant::from_ps(now.as_ps() - 1), observer);
-        }
+        self.catch_up(now, observer);
         let changed = self.queue.set_rate(now, rate);
         if changed && !self.continues(now) {
             self.reschedule(now);
@@ -262,13 +262,11 @@ impl<P: Packet> Line<P> {
         self.queue.backlog() + self.buffer.as_ref().map_or_else(Backlog::default, |buffer| buffer.backlog())
     }
 
-    /// Packets on the wire and their IP bytes, including those whose transmission has begun. O(n)
-    /// in these packets.
+    /// Packets on the wire and their IP bytes, including those whose transmission has begun. O(n) in these packets.
     #[must_use]
     pub fn in_flight(&self) -> Count {
-        let packets = self.in_flight.len() as u64;
-        let mut count =
-            Count { packets, bytes: self.in_flight.iter().map(|packet| packet.meta().ip_bytes().as_u64()).sum() };
+        let mut count = Count::default();
+        self.in_flight.on_wire().for_each(|packet| count.add(packet));
         self.partly_sent.iter().for_each(|begun| count.add(&begun.packet));
         count
     }
@@ -288,8 +286,7 @@ impl<P: Packet> Line<P> {
         &self.stats
     }
 
-    /// Bits sent by `now`: the bits of all transmissions begun, less the unsent part of the current
-    /// one.
+    /// Bits sent by `now`: the bits of all transmissions begun, less the unsent part of the current one.
     #[must_use]
     pub fn bits_sent(&self, now: Instant) -> u64 {
         let unsent = self.transmitter.unsent(now, self.busy_until);
@@ -336,13 +333,13 @@ impl<P: Packet> Line<P> {
 
     /// The share of independent losses at `start`.
     fn loss(&self, start: Instant) -> Ratio {
-        self.transmitter.step(start).map_or(self.loss, |step| step.loss)
+        self.transmitter.step(start).map_or(self.losses.0, |step| step.loss)
     }
 
     /// Draws whether a packet whose transmission begins at `start` is lost on the wire.
     fn loses(&mut self, start: Instant) -> bool {
         let loss = self.loss(start);
-        let lost = loss > Ratio::ZERO && self.losses.chance(loss.as_parts_per_billion());
+        let lost = loss > Ratio::ZERO && self.losses.1.chance(loss.as_parts_per_billion());
         // The model counts packets, lost ones too.
         self.wire.as_mut().is_some_and(|wire| wire.loses()) || lost
     }
@@ -383,7 +380,7 @@ impl<P: Packet> Line<P> {
         let arrival = match self.transmitter.step(self.busy_until) {
             None => self.busy_until + self.delay + self.far_end,
             Some(step) => {
-                let before = self.in_flight.back().map_or(Instant::ZERO, |before| before.meta().arrived);
+                let before = self.in_flight.packets.back().map_or(Instant::ZERO, |before| before.meta().arrived);
                 (self.busy_until + step.delay + self.far_end).max(before)
             }
         };
@@ -395,8 +392,8 @@ impl<P: Packet> Line<P> {
     #[inline(always)]
     fn append(&mut self, packet: P, arrival: Instant) {
         // Changed in the ring: a packet that changes in between is copied once more.
-        ring::push(&mut self.in_flight, packet);
-        if let Some(packet) = self.in_flight.back_mut() {
+        ring::push(&mut self.in_flight.packets, packet);
+        if let Some(packet) = self.in_flight.packets.back_mut() {
             let meta = packet.meta_mut();
             (meta.class, meta.arrived) = (None, arrival);
         }
@@ -425,13 +422,13 @@ impl<P: Packet> Line<P> {
     /// Inserts a packet among those on the wire, behind those that arrive no later.
     fn insert(&mut self, packet: P) {
         let arrives = packet.meta().arrived;
-        if self.in_flight.back().is_none_or(|last| last.meta().arrived <= arrives) {
-            self.in_flight.push_back(packet);
+        if self.in_flight.packets.back().is_none_or(|last| last.meta().arrived <= arrives) {
+            self.in_flight.packets.push_back(packet);
             return;
         }
         self.stats.reordered.add(&packet);
-        let index = self.in_flight.partition_point(|other| other.meta().arrived <= arrives);
-        self.in_flight.insert(index, packet);
+        let index = self.in_flight.packets.partition_point(|other| other.meta().arrived <= arrives);
+        self.in_flight.packets.insert(index, packet);
     }
 
     /// IP bytes of `packet` as transmitted, its headers compressed if the line compresses them.
@@ -455,7 +452,7 @@ impl<P: Packet> Line<P> {
     // Inlined: a call copies the packet.
     #[inline(always)]
     fn send(&mut self, start: Instant, packet: P, observer: &mut impl TransmissionSink<P>) {
-        if !self.is_plain() {
+        if !self.plain {
             return self.send_to_fate(start, packet, observer);
         }
         let wire = self.meter.link().on_wire(packet.meta().ip_bytes());
@@ -463,11 +460,14 @@ impl<P: Packet> Line<P> {
         self.append(packet, self.busy_until + self.delay + self.far_end);
     }
 
-    /// Each packet arrives once and as it is, a constant delay after its transmission.
-    #[inline(always)]
     fn is_plain(&self) -> bool {
-        let steady = matches!(self.transmitter, Transmitter::Instantaneous | Transmitter::Constant(_));
-        steady && self.wire.is_none() && self.codec.is_none() && self.loss == Ratio::ZERO
+        self.is_steady() && self.wire.is_none() && self.codec.is_none() && self.losses.0 == Ratio::ZERO
+    }
+
+    /// Each packet is sent whole, as soon as the one before has left.
+    #[inline]
+    fn is_steady(&self) -> bool {
+        matches!(self.transmitter, Transmitter::Instantaneous | Transmitter::Constant(_)) && !self.sends_pieces()
     }
 
     /// Sends a packet that may be lost, change, or arrive twice.

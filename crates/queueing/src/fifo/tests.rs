@@ -49,9 +49,9 @@ fn head_drop_keeps_the_newest() {
     assert_eq!(drain(&mut fifo), [2, 3]);
 }
 
-/// A packet that passes counts as one that was enqueued and dequeued.
+/// Packets that a line holds count as if they were in the queue.
 #[test]
-fn a_packet_passes_an_empty_queue_that_it_would_fit() {
+fn a_line_may_hold_the_packets_that_the_queue_admits() {
     let counters = |fifo: &Fifo<Meta>| {
         let mut counters = Vec::new();
         fifo.counters(&mut |counter| counters.push((counter.name, counter.value)));
@@ -59,13 +59,22 @@ fn a_packet_passes_an_empty_queue_that_it_would_fit() {
     };
     let mut fifo = in_bytes(1000, Overflow::Tail);
     let mut other = fifo.clone();
-    assert!(!fifo.passes(&packet(1, 1001)) && fifo.passes(&packet(2, 1000)));
-    fill(&mut other, &[(2, 1000)]);
-    assert_eq!(drain(&mut other), [2]);
-    assert_eq!(counters(&fifo), counters(&other));
-    assert_eq!(fifo.backlog(), Backlog::default());
-    fill(&mut fifo, &[(3, 40)]);
-    assert!(!fifo.passes(&packet(4, 40)), "it would overtake packet 3");
+    let held = [packet(2, 600), packet(3, 400)];
+    assert!(!fifo.admits(&packet(1, 1001)) && held.iter().all(|packet| fifo.admits(packet)));
+    assert_eq!(fill(&mut other, &[(2, 600), (3, 400)]), []);
+    assert_eq!(fifo.backlog(), other.backlog());
+    assert!(!fifo.admits(&packet(4, 40)));
+    assert_eq!(fill(&mut fifo, &[(4, 40)]), fill(&mut other, &[(4, 40)]));
+    fifo.departs(&held[0]);
+    fifo.take_back([held[1]].into());
+    assert!(!fifo.admits(&packet(5, 40)), "it would overtake packet 3");
+    assert_eq!((drain(&mut fifo), drain(&mut other)), (vec![3], vec![2, 3]));
+    assert_eq!((counters(&fifo), fifo.backlog()), (counters(&other), other.backlog()));
+}
+
+#[test]
+fn a_queue_that_drops_from_the_front_keeps_its_packets() {
+    assert!(!in_bytes(1000, Overflow::Head).admits(&packet(1, 40)));
 }
 
 #[test]

@@ -111,6 +111,22 @@ fn a_lost_packet_takes_its_time_on_the_wire() {
     assert_eq!(line.next_arrival(), None);
 }
 
+/// Packets that wait in the ring of the line depart before those of the next queue.
+#[test]
+fn a_replaced_fifo_sends_its_packets_first() {
+    let mut line = line(&config(512, "ip"), 3);
+    let mut log = Log::default();
+    (1..=4).for_each(|number| line.enqueue(at_us(0), packet(number, 640), &mut log));
+    assert_eq!((line.backlog().packets, line.in_flight().packets), (PacketCount::new(3), 1));
+    line.hand_over(Spec::fifo(1).build(&config(512, "ip").link_layer).unwrap(), config(512, "ip").link_layer);
+    assert_eq!((line.backlog().packets, line.in_flight().packets), (PacketCount::new(3), 1));
+    line.enqueue(at_us(5_000), packet(5, 640), &mut log);
+    line.transmit(Instant::MAX, &mut log);
+    assert_eq!(log.transmitted.iter().map(|(number, ..)| *number).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+    assert_eq!(log.transmitted[4].1, at_us(40_000));
+    assert_eq!((line.backlog().packets, line.in_flight().packets), (PacketCount::ZERO, 5));
+}
+
 /// 640 bytes at 512 kbit/s take 10 ms. The second packet arrives at 2 ms and its transmission
 /// begins at 10 ms.
 #[test]
@@ -296,9 +312,9 @@ fn a_loss_breaks_header_compression_until_an_uncompressed_header_comes() {
     let mut log = Log::default();
     line.enqueue(at_us(0), ack(100), &mut log);
     line.transmit(at_us(500_000), &mut log);
-    line.loss = Ratio::ONE;
+    line.losses.0 = Ratio::ONE;
     line.enqueue(at_us(500_000), ack(200), &mut log);
-    line.loss = Ratio::ZERO;
+    line.losses.0 = Ratio::ZERO;
     line.enqueue(at_us(1_000_000), ack(300), &mut log);
     line.enqueue(at_us(1_000_000), ack(400), &mut log);
     line.enqueue(at_us(1_000_000), ack(300), &mut log);

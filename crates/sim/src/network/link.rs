@@ -22,6 +22,8 @@ pub(crate) struct LinkState {
     pub(crate) monitor: Monitor,
     /// The link carries cells, and its line stays idle.
     pub(crate) cells: bool,
+    /// Each transmission has an event, so that a capture is in order of time.
+    punctual: bool,
     /// The time of the pending transmission.
     pub(super) transmit_at: Option<Instant>,
     /// The time of the pending arrival.
@@ -34,6 +36,7 @@ impl LinkState {
         link: &Link,
         flows: &Arc<dyn FlowDirectory>,
         handshakes: &Arc<Handshakes>,
+        punctual: bool,
     ) -> Result<Self, BuildError> {
         let hop = network.hop_of(link);
         let environment =
@@ -47,6 +50,7 @@ impl LinkState {
             line: Line::new(&hop.line, queue, losses).with_flows(Arc::clone(flows)),
             monitor: Monitor::default(),
             cells: false,
+            punctual,
             transmit_at: None,
             arrive_at: None,
         })
@@ -65,17 +69,21 @@ impl LinkState {
         (&mut self.line, observer)
     }
 
-    /// Schedules the next transmission and the next arrival.
+    /// Schedules the next arrival and the next transmission. One that may wait has no event while a packet is to
+    /// arrive: nothing sees it before.
     // Inlined: most calls find both scheduled.
     #[inline(always)]
     pub(super) fn arm(&mut self, index: LinkIndex, pending: &mut Wheel<Token>) {
+        self.arm_arrival(index, pending);
+        if self.arrive_at.is_some() && self.line.may_be_late() && !self.punctual {
+            return;
+        }
         if let Some(due) = self.line.next_transmission()
             && self.transmit_at.is_none_or(|at| due < at)
         {
             self.transmit_at = Some(due);
             pending.push(due, Event::Transmit(index).into());
         }
-        self.arm_arrival(index, pending);
     }
 
     /// Schedules the next arrival.

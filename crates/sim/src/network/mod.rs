@@ -51,7 +51,8 @@ impl Net {
         let flows: Arc<dyn FlowDirectory> = Arc::new(Directory::new(network));
         // Each flow passes one access line, so all middleboxes can share one memory of handshakes.
         let handshakes = Arc::default();
-        let links = network.links.iter().map(|link| LinkState::new(network, link, &flows, &handshakes));
+        let punctual = capture.is_some();
+        let links = network.links.iter().map(|link| LinkState::new(network, link, &flows, &handshakes, punctual));
         let mut links = links.collect::<Result<Vec<_>, _>>()?;
         let cells = match &network.atm {
             Some(atm) => {
@@ -150,7 +151,24 @@ impl Net {
         let (line, mut observer) = link.observed(index, &mut self.losses, &mut self.capture);
         let packet = line.take_arrival(now, &mut observer);
         link.arm_arrival(index, &mut self.pending);
+        if link.arrive_at.is_none() {
+            self.catch_up_with(now, index);
+        }
         packet
+    }
+
+    /// Brings links up to the events of `now`, so that they can be asked.
+    pub(crate) fn catch_up(&mut self, now: Instant) {
+        (0..self.links.len() as LinkIndex).for_each(|index| self.catch_up_with(now, index));
+        self.advance_cells_before(now);
+    }
+
+    #[inline(never)]
+    fn catch_up_with(&mut self, now: Instant, index: LinkIndex) {
+        let link = &mut self.links[index as usize];
+        let (line, mut observer) = link.observed(index, &mut self.losses, &mut self.capture);
+        line.catch_up(now, &mut observer);
+        link.arm(index, &mut self.pending);
     }
 
     /// A packet is at the far end of a link. Forwards it there, or returns true: it is at its destination.

@@ -36,6 +36,7 @@ impl Simulation<'_> {
         while self.work() < pause {
             let Some((at, token)) = self.net.pending.pop(until) else {
                 self.now = self.now.max(until);
+                self.net.catch_up(self.now);
                 return Advance::Reached;
             };
             self.now = at;
@@ -123,7 +124,7 @@ impl Simulation<'_> {
 
     fn sample(&mut self) {
         let Some(mut sampler) = self.sampler.take() else { return };
-        self.net.advance_cells_before(self.now);
+        self.net.catch_up(self.now);
         let next = sampler.sample(self.now, &mut self.net, &self.hosts);
         self.sampler = Some(sampler);
         self.net.schedule(next, Event::Sample);
@@ -137,7 +138,7 @@ impl Simulation<'_> {
         if self.snapshots.last().is_some_and(|latest| latest.at == self.now) {
             return;
         }
-        self.net.advance_cells_before(self.now);
+        self.net.catch_up(self.now);
         let latest = snapshot(self);
         self.snapshots.push(latest);
     }

@@ -1,5 +1,6 @@
 //! Equal seeds give equal runs, on any number of threads; different seeds give different runs.
 
+use lastmile_model::outcome::Outcome;
 use lastmile_model::{Network, Source};
 use lastmile_model::{Observer, Passage};
 use lastmile_sim::{Advance, Simulation};
@@ -50,6 +51,22 @@ fn equal_seeds_give_equal_packets_on_any_thread() {
         let differs = here.iter().zip(&there).position(|(a, b)| a != b);
         assert_eq!(differs, None, "first difference");
         assert_eq!(here.len(), there.len());
+    }
+}
+
+/// With a capture each transmission has an event; without one, those of a FIFO wait for the next arrival or sample.
+#[test]
+fn a_capture_changes_no_result_but_the_number_of_events() {
+    for constant in [None, Some(200)] {
+        let mut network = lossy(7);
+        network.record.interval = Some(Duration::from_ms(100));
+        network.links[1].hop.line.loss = Ratio::ZERO;
+        network.links[0].hop.line.rate = constant.map(BitRate::from_kbit_per_s);
+        let captured = Simulation::new(&network, Some(Box::new(Log::default()))).unwrap().finish();
+        let alone = Simulation::new(&network, None).unwrap().finish();
+        assert!(alone.events < captured.events, "{:?} are not below {:?}", alone.events, captured.events);
+        let text = |outcome: Outcome| format!("{:?}", Outcome { events: None, ..outcome });
+        assert_eq!(text(alone), text(captured));
     }
 }
 

@@ -143,7 +143,7 @@ proptest! {
         let (rate, beyond) = grants.at_most().unwrap();
         prop_assert!(bytes as f64 <= rate.as_bps() as f64 / 8.0 * end + beyond.as_u64() as f64, "{rate} and {beyond}");
         // Transmissions begin in usable spans, and the line sends at most at its rate.
-        let mut arrivals: Vec<Instant> = line.in_flight.iter().map(|packet| packet.arrived).collect();
+        let mut arrivals: Vec<Instant> = line.in_flight.on_wire().map(|packet| packet.arrived).collect();
         prop_assert!(arrivals.is_sorted());
         arrivals.dedup();
         prop_assert_eq!(arrivals.len(), packets.len());
