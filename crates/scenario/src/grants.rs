@@ -269,12 +269,21 @@ pub(crate) fn read(table: &Table<'_>, line: &mut Config) -> Option<()> {
         own.error(key, format!("{}: {wrong}", own.path(key)), None);
         return None;
     }
+    give(table, line, grants);
+    Some(())
+}
+
+/// Gives `line` these grants and them its trace; its rate and its trace become those of the usable spans.
+pub(crate) fn give(table: &Table<'_>, line: &mut Config, mut grants: Grants) {
+    grants.trace = match &line.trace {
+        Some(Trace::Steps(steps)) => Some(Arc::clone(steps)),
+        _ => None,
+    };
     let most = grants.mean_rate();
     line.trace = grants.usable_trace().map(Trace::Steps);
     let mean = line.trace.as_ref().map_or(most, |usable| trace::nominal(usable, table.root_duration()));
     line.rate = mean.min(most);
     line.grants = Some(Box::new(grants));
-    Some(())
 }
 
 /// The preset of this name at `key`, or an error that lists all: a name that is near one is near several.

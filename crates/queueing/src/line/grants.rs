@@ -28,7 +28,7 @@ use core::num::NonZeroU64;
 use std::sync::Arc;
 
 use super::trace::Steps;
-use lastmile_units::{BitRate, Duration, Ratio, WireBytes};
+use lastmile_units::{BitRate, Duration, Instant, Ratio, WireBytes};
 
 mod capacity;
 mod cycle;
@@ -255,11 +255,32 @@ impl Config {
         capacity::Wire { rate: self.rate, trace: self.trace.clone() }
     }
 
-    /// The trace of the line: the most that the usable spans let pass in each step.
+    /// The trace of the line: what the usable spans let pass in each step, in the mean over its repetitions.
     #[must_use]
     pub fn usable_trace(&self) -> Option<Arc<Steps>> {
         let trace = self.trace.as_ref()?;
-        Some(Arc::new(trace.with_rates(|rate, length| self.slots.most_rate(rate, length))))
+        Some(Arc::new(trace.with_rates(|rate, from, to| {
+            let Some(to) = to else { return self.slots.mean_rate(rate).unwrap_or(rate) };
+            let usable = u128::from(self.slots.usable(from, to, trace.period()).as_ps());
+            let bps = u128::from(rate.as_bps()) * usable / u128::from((to - from).as_ps());
+            // No outage, even if no usable span falls into the step.
+            u64::try_from(bps.max(1)).ok().and_then(BitRate::from_bps).unwrap_or(rate)
+        })))
+    }
+
+    /// Bits that the usable spans between two times let pass, times 10^12; `None` without a trace.
+    pub(super) fn work_between(&self, from: Instant, to: Instant) -> Option<u128> {
+        let trace = self.trace.as_ref()?;
+        let (mut position, mut at, mut work) = (trace.position(from), from, 0);
+        while at < to {
+            let next = trace.after(position).filter(|(_, begins)| *begins < to);
+            let end = next.map_or(to, |(_, begins)| begins);
+            let [since, until] = [at, end].map(|at| at.since(Instant::ZERO));
+            let usable = self.slots.usable(since, until, None).as_ps();
+            work += u128::from(trace.at(position).rate.map_or(0, BitRate::as_bps)) * u128::from(usable);
+            (position, at) = (next.map_or(position, |(position, _)| position), end);
+        }
+        Some(work)
     }
 
     /// The largest mean rate: that of the usable spans, or what buckets allow where that is less. Proactive grants are

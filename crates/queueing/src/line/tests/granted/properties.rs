@@ -119,11 +119,9 @@ proptest! {
         let response = grants.requests.as_ref().map_or(Duration::ZERO, |requests| requests.response);
         prop_assert!(log.granted.iter().all(|waited| *waited >= response));
 
-        // No more than the trace lets pass, and a round of the slots.
-        if let Some(usable) = grants.usable_trace() {
-            let until = line.busy_until.since(Instant::ZERO);
-            let round = grants.slots.round().as_ps() / 1_000_000;
-            let most = usable.work_by(until) / 8_000_000_000_000 + u128::from(round);
+        // No more than the usable spans of the trace let pass.
+        if let Some(work) = grants.work_between(Instant::ZERO, line.busy_until) {
+            let most = work / 8_000_000_000_000;
             prop_assert!(u128::from(bytes) <= most + 1, "{bytes} of {most}");
         }
 
