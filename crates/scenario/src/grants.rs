@@ -42,6 +42,8 @@ struct Preset {
     many: bool,
     fragmentation: bool,
     proactive: Option<(WireBytes, Duration)>,
+    /// Requested grants are beside proactive ones.
+    apart: bool,
 }
 
 const DOCSIS: Preset = Preset {
@@ -58,6 +60,7 @@ const DOCSIS: Preset = Preset {
     many: true,
     fragmentation: true,
     proactive: None,
+    apart: false,
 };
 
 const TDD: Preset = Preset {
@@ -104,6 +107,7 @@ const PRESETS: [Preset; 9] = [
         interval: Duration::from_ms(30),
         request_every: Duration::from_ms(30),
         ahead: Duration::from_ms(560),
+        apart: true,
         ..DOCSIS
     },
 ];
@@ -371,6 +375,7 @@ fn requests(own: &Table<'_>, preset: &Preset, interval: Duration) -> Option<Requ
     let (start, end) = (own.get::<u64>("backoff_start")?, own.get::<u64>("backoff_end")?);
     let collisions: Ratio = own.get("collisions")?;
     let contention = (start > 0 || collisions > Ratio::ZERO).then_some(Contention {
+        apart: preset.apart,
         first: u8::try_from(start).ok()?,
         last: u8::try_from(end).ok()?,
         collisions,

@@ -8,7 +8,7 @@
 //! effect in the first slot that begins at least one *response* after the request. *Proactive*
 //! grants need no request. The bytes that they carry count towards the requests that have already reached the
 //! head end, and use the tokens of the service flow. A requested grant that covers the time of a proactive one
-//! is one grant with it, of the requested size: no time is granted twice.
+//! is one grant with it, of the requested size; of a satellite the two are apart. No time is granted twice.
 //!
 //! Sources: CableLabs MULPI v3.1 (requests, MAPs, piggyback, proactive grants), ITU-T G.984.3 and
 //! G.9807.1 (status reports), 3GPP TS 36.321 and TS 38.321 (scheduling request, buffer status report,
@@ -37,6 +37,8 @@ mod slots;
 mod station;
 #[cfg(test)]
 mod tests;
+mod unasked;
+mod window;
 
 pub use cycle::{Cycle, PerRequest};
 pub use slots::{Slots, SlotsError, Span};
@@ -60,6 +62,9 @@ pub struct Config {
     pub fragmentation: bool,
     /// Capacity that is granted without requests.
     pub proactive: Option<Proactive>,
+    /// Requested grants leave out the time of proactive ones, with `fragmentation` and where these leave them some.
+    /// Otherwise a requested grant that covers the time of a proactive one is one grant with it.
+    pub apart: bool,
     /// Token buckets: the sustained rate of a service flow, and its peak rate. Requested grants wait for tokens.
     /// Bytes in proactive grants use tokens too, and do not wait for them.
     pub limits: Vec<Bucket>,
@@ -200,6 +205,7 @@ impl Config {
             unit,
             fragmentation: true,
             proactive: None,
+            apart: false,
             limits: Vec::new(),
             buffer: None,
             seed: 1,

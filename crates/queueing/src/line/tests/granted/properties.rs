@@ -36,7 +36,7 @@ prop_compose! {
         unit in 1_u64..100,
         fragmentation: bool,
         buffer in proptest::option::weighted(0.3, 1_u64..10_000),
-        seed in 0_u64..1_000,
+        (seed, apart) in (0_u64..1_000, any::<bool>()),
         rates in proptest::option::weighted(0.3, proptest::collection::vec(0_u64..8_000, 1..5)),
         (rounds, period) in (2_u64..20, any::<bool>()),
     ) -> Grants {
@@ -64,6 +64,7 @@ prop_compose! {
             unit: NonZeroU64::new(unit).unwrap(),
             fragmentation,
             proactive: proactive.map(|(every, bytes)| Proactive { every: us(every), bytes: WireBytes::new(bytes) }),
+            apart,
             limits: limits.collect(),
             buffer: buffer.map(WireBytes::new),
             seed,
