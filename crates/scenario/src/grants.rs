@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use lastmile_queueing::line::Config;
 use lastmile_queueing::line::grants::{
-    Asks, Bucket, Config as Grants, Contention, GrantsError, LARGEST_PACKET, Outstanding, Proactive, Requests, Slots,
-    SlotsError, Span,
+    Asks, Bucket, Config as Grants, Contention, Cycle, GrantsError, LARGEST_PACKET, Outstanding, PerRequest, Proactive,
+    Requests, Slots, SlotsError, Span,
 };
 use lastmile_queueing::line::trace::Trace;
 use lastmile_units::{BitRate, Duration, Ratio, WireBytes};
@@ -261,6 +261,7 @@ pub(crate) fn read(table: &Table<'_>, line: &mut Config) -> Option<()> {
         own.warning("sustained", message, None);
     }
     warn_of_proactive_rate(&own, &grants);
+    warn_of_scheduling_requests(&own, &grants);
     if let Err(wrong) = grants.check() {
         let key = match wrong {
             GrantsError::NeedsFragmentation => "fragmentation",
@@ -310,6 +311,24 @@ fn warn_of_proactive_rate(own: &Table<'_>, grants: &Grants) {
     }
 }
 
+/// Warns of requests that obtain their first grant alone: no data reports the backlog.
+fn warn_of_scheduling_requests(own: &Table<'_>, grants: &Grants) {
+    let Some(Requests { asks: Asks::Backlog { first: Some(_), .. }, piggyback: false, .. }) = grants.requests else {
+        return;
+    };
+    let cycle = Grants { proactive: None, ..grants.clone() }.cycle();
+    let Some((rate, Cycle { brings: PerRequest::Bytes(bytes), .. })) =
+        cycle.and_then(|cycle| Some((cycle.rate()?, cycle)))
+    else {
+        return;
+    };
+    if grants.mean_rate().is_some_and(|mean| rate < mean) {
+        let path = own.path("piggyback");
+        let message = format!("{path}: `first` without `piggyback`: each request brings {bytes}, at most {rate}");
+        own.warning("piggyback", message, None);
+    }
+}
+
 /// Warns of a station that asks on a downstream, and of one that need not on an upstream.
 fn warn_of_the_other_direction(table: &Table<'_>, preset: &Preset) {
     let path = table.path("grants");
@@ -356,6 +375,7 @@ fn config(own: &Table<'_>, preset: &Preset, rate: BitRate) -> Option<Grants> {
         unit: NonZeroU64::new(unit).unwrap_or(NonZeroU64::MIN),
         fragmentation,
         proactive: proactive.map(|bytes| Proactive { every, bytes }),
+        apart: preset.apart,
         limits: limits.into_iter().flatten().collect(),
         buffer: None,
         seed: own.get("seed")?,
@@ -375,7 +395,6 @@ fn requests(own: &Table<'_>, preset: &Preset, interval: Duration) -> Option<Requ
     let (start, end) = (own.get::<u64>("backoff_start")?, own.get::<u64>("backoff_end")?);
     let collisions: Ratio = own.get("collisions")?;
     let contention = (start > 0 || collisions > Ratio::ZERO).then_some(Contention {
-        apart: preset.apart,
         first: u8::try_from(start).ok()?,
         last: u8::try_from(end).ok()?,
         collisions,
