@@ -62,8 +62,9 @@ pub struct Config {
     pub fragmentation: bool,
     /// Capacity that is granted without requests.
     pub proactive: Option<Proactive>,
-    /// Requested grants leave out the time of proactive ones, with `fragmentation` and where these leave them some.
-    /// Otherwise a requested grant that covers the time of a proactive one is one grant with it.
+    /// Requested grants leave out the time of proactive ones, with `fragmentation` and where these leave them some, and
+    /// what proactive grants carry is subtracted from no request. Otherwise a requested grant that covers the time of a
+    /// proactive one is one grant with it.
     pub apart: bool,
     /// Token buckets: the sustained rate of a service flow, and its peak rate. Requested grants wait for tokens.
     /// Bytes in proactive grants use tokens too, and do not wait for them.

@@ -223,11 +223,14 @@ impl HeadEnd {
     }
 
     /// Accounts for the `bytes` that a proactive grant sent from `start` to `until`; `last` if a packet ends with them.
-    /// They use tokens, and are subtracted from the requests that the head end may grant at `start`. Grants that have
-    /// not begun are computed again; beside proactive ones those of the next slots.
+    /// They use tokens, and are subtracted from the requests that the head end may grant at `start`, unless these are
+    /// granted beside them. Grants that have not begun are then computed again.
     pub(super) fn sent_unasked(&mut self, start: Instant, bytes: u64, last: bool, until: Instant, counts: &mut Counts) {
-        let next_slot = self.slots.starting_from(until).start;
-        self.take_back(if self.beside.is_some() { next_slot } else { start + Duration::from_ps(1) }, counts);
+        if self.beside.is_some() {
+            self.limits.iter_mut().for_each(|bucket| bucket.charge(start, bytes));
+            return;
+        }
+        self.take_back(start, counts);
         for bucket in &mut self.limits {
             bucket.charge(start, bytes);
         }
@@ -243,8 +246,6 @@ impl HeadEnd {
                         break;
                     }
                     self.owed.pop_front();
-                    // No rest of the request is granted later.
-                    self.made.iter_mut().for_each(|made| made.whole = true);
                 }
                 Amount::Packet { .. } => {
                     if last {
@@ -255,15 +256,12 @@ impl HeadEnd {
             }
         }
         // Grants are made once in a slot: what was not granted in this one is granted in a later one.
-        if self.window.is_none() || self.beside.is_none() {
-            self.granted_until = self.granted_until.max(next_slot);
-        }
+        self.granted_until = self.granted_until.max(self.slots.starting_from(until).start);
     }
 
-    /// Takes back the next window if it begins at `from` or later: its request is owed again, and the tokens are there.
-    fn take_back(&mut self, from: Instant, counts: &mut Counts) {
-        let Some(Made { owed, whole, bytes, until }) =
-            self.made.filter(|_| self.window.is_some_and(|w| w.start >= from))
+    /// Takes back the next window if it begins after `at`: its request is owed again, and the tokens are there.
+    fn take_back(&mut self, at: Instant, counts: &mut Counts) {
+        let Some(Made { owed, whole, bytes, until }) = self.made.filter(|_| self.window.is_some_and(|w| w.start > at))
         else {
             return;
         };

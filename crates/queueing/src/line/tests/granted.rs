@@ -348,6 +348,12 @@ fn requested_grants_are_beside_proactive_ones_or_take_their_time() {
     };
     let whole = || slots(&[(0, 1_000)], 1_000);
     assert_eq!((sent(true, whole()), sent(false, whole())), ((13_400, 1_600), (16_300, 600)));
+    // A request for 2800 bytes has 800 in each slot from 4 ms on, whatever proactive grants carry, and the last 400 at
+    // 7.2 ms: of a packet at 6.99 ms, 10 bytes leave in the slot at 6 ms, 200 at 7 ms, and 390 then.
+    let backlog = Requests { outstanding: Outstanding::Many, ..requests() };
+    let mut line = granted(Grants { proactive, apart: true, ..asking(backlog) });
+    run(&mut line, &[(300, 3_000), (6_990, 600)]);
+    assert_eq!(arrivals(&mut line), [11_400, 12_590]);
     // Proactive grants that fill the slots leave no room beside them.
     let full = || slots(&[(0, 200)], 1_000);
     assert_eq!(sent(true, full()), sent(false, full()));
