@@ -297,13 +297,10 @@ impl Examination<'_> {
 impl Side {
     /// Widens the rates, measured with `packet_s`, to those from the least to the most seconds.
     fn change(&mut self, packet_s: f64, (least_s, most_s): (f64, f64)) {
-        let wide = |rate: Estimate| Estimate {
-            low: rate.low.min(rate.value * packet_s / most_s),
-            high: rate.high.max(rate.value * packet_s / least_s),
-            ..rate
-        };
-        self.ip_bps = wide(self.ip_bps);
-        self.gross_bps = self.gross_bps.map(wide);
+        for rate in [Some(&mut self.ip_bps), self.gross_bps.as_mut()].into_iter().flatten() {
+            rate.low = rate.low.min(rate.value * packet_s / most_s);
+            rate.high = rate.high.max(rate.value * packet_s / least_s);
+        }
     }
 }
 
@@ -401,9 +398,9 @@ mod tests {
         let mut side = Side { gross_bps: Some(inverse(12_300.0, 12e-5, 0.01)), ..unloaded(1e8) };
         side.ip_bps = inverse(12_000.0, 12e-5, 0.01);
         side.change(12e-5, (8e-5, 20e-5));
-        let whole = |rate: Estimate| [rate.low, rate.value, rate.high].map(f64::round);
-        assert_eq!(whole(side.ip_bps), [6e7, 1e8, 1.5e8]);
-        assert_eq!(side.gross_bps.map(whole), Some([6.15e7, 1.025e8, 1.5375e8]));
+        let whole = |rate: Estimate| [rate.low, rate.value, rate.high].map(|bps| bps.round() as u64);
+        assert_eq!(whole(side.ip_bps), [60_000_000, 100_000_000, 150_000_000]);
+        assert_eq!(side.gross_bps.map(whole), Some([61_500_000, 102_500_000, 153_750_000]));
     }
 
     /// A line of 64/65 coding whose two laws have 96 % and 3 %, and a class without these names that has 1 %.
