@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use lastmile_queueing::line::Config;
 use lastmile_queueing::line::grants::{
-    Asks, Bucket, Config as Grants, Contention, GrantsError, LARGEST_PACKET, Outstanding, Proactive, Requests, Slots,
-    SlotsError, Span,
+    Asks, Bucket, Config as Grants, Contention, Cycle, GrantsError, LARGEST_PACKET, Outstanding, PerRequest, Proactive,
+    Requests, Slots, SlotsError, Span,
 };
 use lastmile_queueing::line::trace::Trace;
 use lastmile_units::{BitRate, Duration, Ratio, WireBytes};
@@ -42,6 +42,8 @@ struct Preset {
     many: bool,
     fragmentation: bool,
     proactive: Option<(WireBytes, Duration)>,
+    /// Requested grants are beside proactive ones.
+    apart: bool,
 }
 
 const DOCSIS: Preset = Preset {
@@ -58,6 +60,7 @@ const DOCSIS: Preset = Preset {
     many: true,
     fragmentation: true,
     proactive: None,
+    apart: false,
 };
 
 const TDD: Preset = Preset {
@@ -104,6 +107,7 @@ const PRESETS: [Preset; 9] = [
         interval: Duration::from_ms(30),
         request_every: Duration::from_ms(30),
         ahead: Duration::from_ms(560),
+        apart: true,
         ..DOCSIS
     },
 ];
@@ -257,6 +261,7 @@ pub(crate) fn read(table: &Table<'_>, line: &mut Config) -> Option<()> {
         own.warning("sustained", message, None);
     }
     warn_of_proactive_rate(&own, &grants);
+    warn_of_scheduling_requests(&own, &grants);
     if let Err(wrong) = grants.check() {
         let key = match wrong {
             GrantsError::NeedsFragmentation => "fragmentation",
@@ -269,12 +274,21 @@ pub(crate) fn read(table: &Table<'_>, line: &mut Config) -> Option<()> {
         own.error(key, format!("{}: {wrong}", own.path(key)), None);
         return None;
     }
+    give(table, line, grants);
+    Some(())
+}
+
+/// Gives `line` these grants and them its trace; its rate and its trace become those of the usable spans.
+pub(crate) fn give(table: &Table<'_>, line: &mut Config, mut grants: Grants) {
+    grants.trace = match &line.trace {
+        Some(Trace::Steps(steps)) => Some(Arc::clone(steps)),
+        _ => None,
+    };
     let most = grants.mean_rate();
     line.trace = grants.usable_trace().map(Trace::Steps);
     let mean = line.trace.as_ref().map_or(most, |usable| trace::nominal(usable, table.root_duration()));
     line.rate = mean.min(most);
     line.grants = Some(Box::new(grants));
-    Some(())
 }
 
 /// The preset of this name at `key`, or an error that lists all: a name that is near one is near several.
@@ -294,6 +308,24 @@ fn warn_of_proactive_rate(own: &Table<'_>, grants: &Grants) {
             let message = format!("{}: proactive grants bring {brought}, more than {limit}", own.path(key));
             own.warning(key, message, Some("a smaller `proactive`, or a longer `proactive_every`".into()));
         }
+    }
+}
+
+/// Warns of requests that obtain their first grant alone: no data reports the backlog.
+fn warn_of_scheduling_requests(own: &Table<'_>, grants: &Grants) {
+    let Some(Requests { asks: Asks::Backlog { first: Some(_), .. }, piggyback: false, .. }) = grants.requests else {
+        return;
+    };
+    let cycle = Grants { proactive: None, ..grants.clone() }.cycle();
+    let Some((rate, Cycle { brings: PerRequest::Bytes(bytes), .. })) =
+        cycle.and_then(|cycle| Some((cycle.rate()?, cycle)))
+    else {
+        return;
+    };
+    if grants.mean_rate().is_some_and(|mean| rate < mean) {
+        let path = own.path("piggyback");
+        let message = format!("{path}: `first` without `piggyback`: each request brings {bytes}, at most {rate}");
+        own.warning("piggyback", message, None);
     }
 }
 
@@ -343,6 +375,7 @@ fn config(own: &Table<'_>, preset: &Preset, rate: BitRate) -> Option<Grants> {
         unit: NonZeroU64::new(unit).unwrap_or(NonZeroU64::MIN),
         fragmentation,
         proactive: proactive.map(|bytes| Proactive { every, bytes }),
+        apart: preset.apart,
         limits: limits.into_iter().flatten().collect(),
         buffer: None,
         seed: own.get("seed")?,

@@ -166,7 +166,7 @@ pub(crate) fn read_with<'d>(
     let link_layer = line.link_layer;
     match &defaults.line.grants {
         Some(inherited) if ["grants", "rate", "trace"].iter().all(|key| !table.has(key)) => {
-            (line.grants, line.rate) = (Some(inherited.clone()), inherited.mean_rate());
+            grants::give(table, &mut line, inherited.as_ref().clone());
         }
         _ => grants::read(table, &mut line)?,
     }

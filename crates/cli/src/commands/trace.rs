@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         printer.talk(&source);
     }
     let Some(to) = arguments.to else {
-        let summary = show::Summary::of(&trace, arguments.length());
+        let summary = show::Summary::of(&trace, has, arguments.length());
         let text =
             |summary: &show::Summary, printer: &mut Printer| Ok(printer.data(&summary.text(&trace, printer.width()))?);
         return printer.either(arguments.json, &summary, text);

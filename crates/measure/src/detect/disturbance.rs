@@ -8,13 +8,14 @@
 //! **Others.** A queue that drops at one size divides the line by what is offered. Packets of ours
 //! come through at one each `T + c * interval`: `T` is the time of a packet, and `c` the share of
 //! the line that others ask for. Two overloads, a slight and a heavy one, give both. This assumes
-//! that others offer equally much during both. A queue that counts bytes has room for a small packet
+//! that others offer equally much during both, and that the line keeps its rate: the slight overload is
+//! repeated, and where it finds another time, the rate changes. A queue that counts bytes has room for a small packet
 //! where a large one is dropped, so the heavy overload consists of small packets, which leave others
 //! none.
 
 use super::losses::Losses;
 use super::rate::Sustained;
-use super::train::{Plan, paced};
+use super::train::{Plan, paced, steady};
 use crate::error::Error;
 use crate::report::Estimate;
 use crate::statistics::Z;
@@ -70,6 +71,48 @@ impl Others {
         let packet_s = self.packet_s;
         Estimate { value: bits / packet_s, low: bits / (packet_s + reach), high: bits / (packet_s - reach) }
     }
+}
+
+/// Why packets came through faster under a heavy overload than under a slight one.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Faster {
+    /// Others were there.
+    Others(Others),
+    /// The rate changed: the least and the most seconds per packet of the largest size.
+    Changed(f64, f64),
+}
+
+impl Faster {
+    /// The reason, by the time and error of the slight overload `again`: beside others it has the time of the first
+    /// one, nearer than half of the way to that of the heavy one.
+    pub(super) fn why(sustained: &Sustained, others: Others, (again_s, again_error): (f64, f64)) -> Self {
+        let slow = sustained.packet_s;
+        // A line that is no longer overloaded has the time between departures.
+        let half = 0.5 * (slow - others.beside_s.max(sustained.interval_s));
+        if (slow - again_s).abs() > half.max(SEEN.0 * sustained.error_s.hypot(again_error)) {
+            Self::Changed(others.beside_s.min(again_s), slow.max(again_s))
+        } else {
+            Self::Others(others)
+        }
+    }
+}
+
+/// Seconds that [`again`] takes.
+pub(super) fn again_s(sustained: &Sustained) -> f64 {
+    FULL.0.max(FULL.1 * sustained.packet_s)
+}
+
+/// The slight overload once more: seconds per packet of the largest `size`, and the standard error.
+pub(super) fn again(
+    path: &mut dyn Path,
+    way: Way,
+    size: u16,
+    sustained: &Sustained,
+    most: usize,
+) -> Result<Option<(f64, f64)>, Error> {
+    let count = ((again_s(sustained) / sustained.interval_s) as usize).min(most);
+    let seen = steady(size, sustained.interval_s, count).send(path, way)?;
+    Ok(paced(&seen[count / 3..]))
 }
 
 /// Seconds that [`others`] takes at most, with a queue that holds `wait_s`.
@@ -134,4 +177,36 @@ pub(super) fn others(
     }
     let packet_s = beside_s - share * offered;
     Ok(Some(Others { share, beside_s, packet_s, error_s: error_s.hypot(share_error * offered) }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Packets of 1500 bytes at 100 Mbit/s, offered with 115 %. A heavy overload finds 150 Mbit/s.
+    fn why(again_mbit: f64, again_error: f64) -> Faster {
+        let time = |mbit: f64| 12e-3 / mbit;
+        let sustained = Sustained {
+            packet_s: time(100.0),
+            error_s: 1e-8,
+            interval_s: time(115.0),
+            burst: None,
+            losses: Losses::default(),
+        };
+        let others = Others { share: 0.54, beside_s: time(150.0), packet_s: time(188.0), error_s: 1e-8 };
+        Faster::why(&sustained, others, (time(again_mbit), again_error))
+    }
+
+    #[test]
+    fn a_slight_overload_once_more_tells_others_from_a_rate_that_changes() {
+        assert!(matches!(why(100.0, 1e-8), Faster::Others(_)));
+        assert!(matches!(why(101.0, 1e-8), Faster::Others(_)));
+        // The line carries all that the slight overload offers; or it has become slower than at first.
+        let Faster::Changed(least, most) = why(115.0, 1e-8) else { panic!("others") };
+        assert_eq!((least, most), (12e-3 / 150.0, 12e-3 / 100.0));
+        let Faster::Changed(least, most) = why(60.0, 1e-8) else { panic!("others") };
+        assert_eq!((least, most), (12e-3 / 150.0, 12e-3 / 60.0));
+        // Times that are not known well enough.
+        assert!(matches!(why(115.0, 1e-5), Faster::Others(_)));
+    }
 }

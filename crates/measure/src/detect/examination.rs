@@ -4,7 +4,7 @@ use lastmile_linklayer::Framing;
 
 use super::buffer::{self, Fill, Limiter, scaled};
 use super::discipline;
-use super::disturbance::{self, Others};
+use super::disturbance::{self, Faster};
 use super::estimate::{agreed, covering, inverse, regained, within};
 use super::found::{Blocks, Candidate, Encapsulation, Side, Verdict};
 use super::framing::{self, Bounds, Outcome, certainty};
@@ -122,8 +122,10 @@ impl Examination<'_> {
             let again = self.fill(self.mtu, sustained, packet_s)?;
             large.push(again);
         }
-        let others = self.disturbances(&mut side, sustained, &large, outcome)?;
-        if full {
+        let faster = self.disturbances(&mut side, sustained, &large, outcome)?;
+        let changes = matches!(faster, Some(Faster::Changed(..)));
+        let others = faster.and_then(|faster| if let Faster::Others(others) = faster { Some(others) } else { None });
+        if full && !changes {
             is_controlled = self.discipline(&mut side, sustained, &large)?;
         }
         let best = outcome.posterior.best();
@@ -137,7 +139,7 @@ impl Examination<'_> {
         let fills: Vec<(f64, f64)> = large.iter().filter_map(packets).collect();
         let small = small.filter(|_| others.is_none()).and_then(|(size, fill)| Some((size, packets(&fill)?)));
         side.buffer = buffer::buffer(self.mtu, alone_s, &fills, small, wire);
-        if is_controlled {
+        if is_controlled || changes {
             side.buffer = None;
         } else if side.buffer.is_none() {
             self.warnings.push(no_buffer(self.name, &side.limiter));
@@ -167,21 +169,37 @@ impl Examination<'_> {
         sustained: &Sustained,
         large: &[Fill],
         outcome: &Outcome,
-    ) -> Result<Option<Others>, Error> {
+    ) -> Result<Option<Faster>, Error> {
         let rate = f64::from(self.options.packets_per_second);
+        let bits = f64::from(self.mtu) * 8.0;
         let smallest = self.options.smallest();
         let wait_s = large.iter().filter_map(|fill| fill.packets).map(|fill| fill.0 * sustained.packet_s);
         let wait_s = wait_s.fold(0.0, f64::max);
-        let mut others = None;
+        let mut faster = None;
         if matches!(side.limiter, Limiter::Line) && self.has_time(disturbance::cost_s(sustained, wait_s)) {
             // Sizes compare by the law of the encapsulation, if it is known.
             let least = if outcome.sure { smallest } else { self.mtu };
             let size = disturbance::Size::smallest(least..=self.mtu, |size| outcome.packet_s(size), rate);
             let sender = (rate, self.options.packets);
-            others = disturbance::others(self.path, self.way, size, sustained, wait_s, sender)?;
+            let others = disturbance::others(self.path, self.way, size, sustained, wait_s, sender)?;
+            faster = others.map(Faster::Others);
+            if let Some(others) = others.filter(|_| self.has_time(disturbance::again_s(sustained))) {
+                let again = disturbance::again(self.path, self.way, self.mtu, sustained, self.options.packets)?;
+                faster = again.map_or(faster, |again| Some(Faster::why(sustained, others, again)));
+            }
         }
-        if let Some(others) = others {
-            let alone = others.rate(f64::from(self.mtu) * 8.0);
+        if let Some(Faster::Changed(least_s, most_s)) = faster {
+            side.change(sustained.packet_s, (least_s, most_s));
+            self.warnings.push(format!(
+                "{}: the rate changes: {:.1} to {:.1} Mbit/s of IP; a scenario has one rate, and its queue is a \
+                 default",
+                self.name,
+                bits / most_s / 1e6,
+                bits / least_s / 1e6
+            ));
+        }
+        if let Some(Faster::Others(others)) = faster {
+            let alone = others.rate(bits);
             side.ip_bps = alone;
             let wire = outcome.classes[outcome.posterior.best()].wire_bytes(self.mtu) * 8.0;
             // The rates of other candidates, as much too low.
@@ -210,7 +228,7 @@ impl Examination<'_> {
                 loss.value * 100.0
             ));
         }
-        Ok(others)
+        Ok(faster)
     }
 
     fn has_time(&self, seconds: f64) -> bool {
@@ -273,6 +291,16 @@ impl Examination<'_> {
             );
         }
         Ok(fill)
+    }
+}
+
+impl Side {
+    /// Widens the rates, measured with `packet_s`, to those from the least to the most seconds.
+    fn change(&mut self, packet_s: f64, (least_s, most_s): (f64, f64)) {
+        for rate in [Some(&mut self.ip_bps), self.gross_bps.as_mut()].into_iter().flatten() {
+            rate.low = rate.low.min(rate.value * packet_s / most_s);
+            rate.high = rate.high.max(rate.value * packet_s / least_s);
+        }
     }
 }
 
@@ -363,6 +391,17 @@ mod tests {
     use super::super::losses::Losses;
     use super::super::posterior::{Belief, Posterior};
     use super::*;
+
+    /// 100 Mbit/s, and 150 and 60 at other times.
+    #[test]
+    fn the_intervals_of_a_rate_that_changes_cover_both_ends() {
+        let mut side = Side { gross_bps: Some(inverse(12_300.0, 12e-5, 0.01)), ..unloaded(1e8) };
+        side.ip_bps = inverse(12_000.0, 12e-5, 0.01);
+        side.change(12e-5, (8e-5, 20e-5));
+        let whole = |rate: Estimate| [rate.low, rate.value, rate.high].map(|bps| bps.round() as u64);
+        assert_eq!(whole(side.ip_bps), [60_000_000, 100_000_000, 150_000_000]);
+        assert_eq!(side.gross_bps.map(whole), Some([61_500_000, 102_500_000, 153_750_000]));
+    }
 
     /// A line of 64/65 coding whose two laws have 96 % and 3 %, and a class without these names that has 1 %.
     #[test]

@@ -17,7 +17,7 @@ pub struct Config {
     /// The capacity over time, in place of a constant rate. Steps also replace delay and loss.
     pub trace: Option<Trace>,
     /// The line sends only what a head end grants. The rate of a transmission is that of the grants;
-    /// `rate` is the mean that they allow, and the trace has the most that they allow over time
+    /// `rate` is the mean that they allow, and the trace has the means of its steps
     /// ([`grants::Config::usable_trace`]).
     pub grants: Option<Box<grants::Config>>,
     /// Encapsulation: the bytes on the wire of an IP packet.
@@ -66,19 +66,31 @@ impl Config {
         rate.map_or(Duration::ZERO, |rate| rate.time_for(wire)) + self.least_delay()
     }
 
-    /// Mean rate between two times, in bit/s; `None` where transmission takes no time, and over no time.
+    /// Mean rate between two times, in bit/s; `None` where transmission takes no time, and over no time. With grants and
+    /// a trace exactly that of the usable spans.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "statistics only")]
     pub fn rate_between(&self, from: Instant, to: Instant) -> Option<f64> {
-        match &self.trace {
-            None => self.rate.map(|rate| rate.as_bps() as f64),
-            Some(trace) => trace.rate_between(from, to),
+        let span = to.since(from).as_ps();
+        match (&self.trace, self.granted_work(from, to)) {
+            (None, _) => self.rate.map(|rate| rate.as_bps() as f64),
+            (Some(_), Some(work)) => (span > 0).then(|| work as f64 / span as f64),
+            (Some(trace), None) => trace.rate_between(from, to),
         }
     }
 
     /// Mean rate of the first `span`.
     #[must_use]
     pub fn mean_rate(&self, span: Duration) -> Option<BitRate> {
-        self.trace.as_ref().map_or(self.rate, |trace| trace.mean_rate(span))
+        match (&self.trace, self.granted_work(Instant::ZERO, Instant::ZERO + span)) {
+            (None, _) => self.rate,
+            (Some(_), Some(work)) => BitRate::from_bps(u64::try_from(work / u128::from(span.as_ps().max(1))).ok()?),
+            (Some(trace), None) => trace.mean_rate(span),
+        }
+    }
+
+    /// Bits that grants with a trace let pass between two times, times 10^12.
+    fn granted_work(&self, from: Instant, to: Instant) -> Option<u128> {
+        self.grants.as_ref()?.work_between(from, to)
     }
 }

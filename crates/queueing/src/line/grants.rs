@@ -8,7 +8,7 @@
 //! effect in the first slot that begins at least one *response* after the request. *Proactive*
 //! grants need no request. The bytes that they carry count towards the requests that have already reached the
 //! head end, and use the tokens of the service flow. A requested grant that covers the time of a proactive one
-//! is one grant with it, of the requested size: no time is granted twice.
+//! is one grant with it, of the requested size; of a satellite the two are apart. No time is granted twice.
 //!
 //! Sources: CableLabs MULPI v3.1 (requests, MAPs, piggyback, proactive grants), ITU-T G.984.3 and
 //! G.9807.1 (status reports), 3GPP TS 36.321 and TS 38.321 (scheduling request, buffer status report,
@@ -28,7 +28,7 @@ use core::num::NonZeroU64;
 use std::sync::Arc;
 
 use super::trace::Steps;
-use lastmile_units::{BitRate, Duration, Ratio, WireBytes};
+use lastmile_units::{BitRate, Duration, Instant, Ratio, WireBytes};
 
 mod capacity;
 mod cycle;
@@ -37,6 +37,8 @@ mod slots;
 mod station;
 #[cfg(test)]
 mod tests;
+mod unasked;
+mod window;
 
 pub use cycle::{Cycle, PerRequest};
 pub use slots::{Slots, SlotsError, Span};
@@ -60,6 +62,10 @@ pub struct Config {
     pub fragmentation: bool,
     /// Capacity that is granted without requests.
     pub proactive: Option<Proactive>,
+    /// Requested grants leave out the time of proactive ones, with `fragmentation` and where these leave them some, and
+    /// what proactive grants carry is subtracted from no request. Otherwise a requested grant that covers the time of a
+    /// proactive one is one grant with it.
+    pub apart: bool,
     /// Token buckets: the sustained rate of a service flow, and its peak rate. Requested grants wait for tokens.
     /// Bytes in proactive grants use tokens too, and do not wait for them.
     pub limits: Vec<Bucket>,
@@ -200,6 +206,7 @@ impl Config {
             unit,
             fragmentation: true,
             proactive: None,
+            apart: false,
             limits: Vec::new(),
             buffer: None,
             seed: 1,
@@ -255,11 +262,32 @@ impl Config {
         capacity::Wire { rate: self.rate, trace: self.trace.clone() }
     }
 
-    /// The trace of the line: the most that the usable spans let pass in each step.
+    /// The trace of the line: what the usable spans let pass in each step, in the mean over its repetitions.
     #[must_use]
     pub fn usable_trace(&self) -> Option<Arc<Steps>> {
         let trace = self.trace.as_ref()?;
-        Some(Arc::new(trace.with_rates(|rate, length| self.slots.most_rate(rate, length))))
+        Some(Arc::new(trace.with_rates(|rate, from, to| {
+            let Some(to) = to else { return self.slots.mean_rate(rate).unwrap_or(rate) };
+            let usable = u128::from(self.slots.usable(from, to, trace.period()).as_ps());
+            let bps = u128::from(rate.as_bps()) * usable / u128::from((to - from).as_ps());
+            // No outage, even if no usable span falls into the step.
+            u64::try_from(bps.max(1)).ok().and_then(BitRate::from_bps).unwrap_or(rate)
+        })))
+    }
+
+    /// Bits that the usable spans between two times let pass, times 10^12; `None` without a trace.
+    pub(super) fn work_between(&self, from: Instant, to: Instant) -> Option<u128> {
+        let trace = self.trace.as_ref()?;
+        let (mut position, mut at, mut work) = (trace.position(from), from, 0);
+        while at < to {
+            let next = trace.after(position).filter(|(_, begins)| *begins < to);
+            let end = next.map_or(to, |(_, begins)| begins);
+            let [since, until] = [at, end].map(|at| at.since(Instant::ZERO));
+            let usable = self.slots.usable(since, until, None).as_ps();
+            work += u128::from(trace.at(position).rate.map_or(0, BitRate::as_bps)) * u128::from(usable);
+            (position, at) = (next.map_or(position, |(position, _)| position), end);
+        }
+        Some(work)
     }
 
     /// The largest mean rate: that of the usable spans, or what buckets allow where that is less. Proactive grants are

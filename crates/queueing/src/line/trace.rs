@@ -126,14 +126,15 @@ impl Steps {
         Self::new(first.into_iter().chain(after).chain(again).collect(), self.period)
     }
 
-    /// The steps with rates that `of` makes of each rate and the length of its step; `None` for ever.
+    /// The steps with rates that `of` makes of each rate, and of the start and the end of its step; `None` for ever.
     #[must_use]
-    pub(super) fn with_rates(&self, of: impl Fn(BitRate, Option<Duration>) -> BitRate) -> Self {
+    pub(super) fn with_rates(&self, of: impl Fn(BitRate, Duration, Option<Duration>) -> BitRate) -> Self {
         let ends = self.steps.iter().skip(1).map(|step| Some(step.at)).chain([self.period]);
-        let steps = self.steps.iter().zip(ends).map(|(step, end)| {
-            let length = end.map(|end| end - step.at);
-            Step { rate: step.rate.map(|rate| of(rate, length)), ..*step }
-        });
+        let steps = self
+            .steps
+            .iter()
+            .zip(ends)
+            .map(|(step, end)| Step { rate: step.rate.map(|rate| of(rate, step.at, end)), ..*step });
         Self { steps: steps.collect(), period: self.period }
     }
 

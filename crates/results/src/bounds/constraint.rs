@@ -151,8 +151,8 @@ impl Constraint {
 
     /// The part of that rate that passes within `span` at most: less or more than 1 on a wire that changes.
     pub(crate) fn part(&self, link: &Link, (from, to): Span) -> f64 {
-        let mean = link.hop.line.trace.as_ref().filter(|_| matches!(self, Self::Changing { .. }));
-        let mean = mean.and_then(|trace| trace.rate_between(from, to));
+        let line = Some(&link.hop.line).filter(|_| matches!(self, Self::Changing { .. }));
+        let mean = line.and_then(|line| line.rate_between(from, to));
         mean.map_or(1.0, |bps| bps / to_f64(NOMINAL.as_bps()))
     }
 

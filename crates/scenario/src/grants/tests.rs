@@ -62,14 +62,35 @@ fn grants_share_the_rates_of_a_trace() {
     let Some(Trace::Steps(steps)) = &line.trace else { panic!("a trace") };
     let rates: Vec<_> = steps.steps().iter().map(|step| step.rate).collect();
     let [first, second] = [rates[0].unwrap().as_bps(), rates[1].unwrap().as_bps()];
-    // The rate of a step that ends is rounded up.
     let at_most = at_most.unwrap().as_bps();
-    assert_eq!((first, second), (at_most + 1, at_most / 2));
+    assert_eq!((first, second), (at_most, at_most / 2));
     // 1 s of four with the first rate.
     assert_eq!(line.rate.map(BitRate::as_bps), Some((first + 3 * second) / 4));
     assert_eq!(line.grants.map(|grants| grants.rate), Some(BitRate::from_mbit_per_s(132)));
     let opportunities = errors("trace = { file = \"lte.mahi\" }, grants = \"lte\"");
     assert!(!opportunities.is_empty());
+}
+
+/// 580 of 2500 us of 40 and 80 Mbit/s, each for 6 ms: steps that end within a round of the slots have no more. The way
+/// back of a link has the same grants and its own delay.
+#[test]
+fn the_mean_of_a_granted_trace_is_that_of_its_usable_slots() {
+    let text = "duration = \"1 s\"\n[[link]]\nfrom = \"a\"\nto = \"b\"\ndelay = \"10 ms\"\n\
+                grants = { kind = \"5g-tdd\", special = \"16 %\" }\nback = { delay = \"3 ms\" }\n\
+                trace = { repeat = \"12 ms\", steps = [{ at = \"0 s\", rate = \"40 Mbit/s\" }, \
+                { at = \"6 ms\", rate = \"80 Mbit/s\" }] }\n";
+    let scenario = Scenario::parse("f", text, &[]).unwrap_or_else(|report| panic!("{report}"));
+    let kbit = |rate: Option<BitRate>| rate.map(|rate| rate.as_bps() / 1_000);
+    for (link, delay_ms) in scenario.network_ref().links.iter().zip([10, 3]) {
+        let line = &link.hop.line;
+        let Some(Trace::Steps(steps)) = &line.trace else { panic!("a trace") };
+        let rates: Vec<_> = steps.steps().iter().map(|step| kbit(step.rate)).collect();
+        assert_eq!((kbit(line.rate), rates), (Some(13_920), vec![Some(9_280), Some(18_560)]));
+        let delays = line.grants.as_ref().and_then(|grants| grants.trace.as_ref()).expect("a trace").steps();
+        assert!(delays.iter().all(|step| step.delay == Duration::from_ms(delay_ms)));
+        // 4.8 rounds of the first 12 ms, and the whole of 60 ms.
+        assert_eq!(kbit(line.mean_rate(Duration::from_ms(60))), Some(13_920));
+    }
 }
 
 /// DOCSIS has 3044 bytes, which is more than a packet of 1600 bytes and 2 ms of 5 Mbit/s, 1250 bytes. 2 ms of 50
@@ -163,4 +184,10 @@ fn keys_of_requests_without_effect_are_told() {
     assert_eq!(told("{ kind = \"docsis-2.0\", largest = \"64 wire bytes\" }"), "");
     let all = told("{ kind = \"docsis-2.0\", collisions = \"100 %\" }");
     assert!(all.contains("access.up.grants.collisions: every request collides"), "{all}");
+    let first = told("{ kind = \"lte\", piggyback = false }");
+    let expected = "access.up.grants.piggyback: `first` without `piggyback`: each request brings 100 wire bytes, at most \
+                    80 kbit/s";
+    assert!(first.contains(expected), "{first}");
+    let alone = "{ kind = \"docsis-3.1\", piggyback = false }";
+    assert_eq!([told("\"lte\""), told(alone)].concat(), "");
 }

@@ -20,7 +20,7 @@ const SHORT: std::ops::Range<Duration> = Duration::from_ms(10)..Duration::from_s
 const LONGEST: Duration = Duration::from_s(1800);
 const SLOWEST: BitRate = BitRate::from_mbit_per_s(1);
 
-const PS_PER_MS: u128 = 1_000_000_000;
+const PS_PER_MS: u64 = 1_000_000_000;
 
 /// The unit of the times in a packet-delivery trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -274,16 +274,18 @@ fn step(cells: &[&str], columns: &[Column], base: Base) -> Result<Step, String> 
 }
 
 /// Writes a trace. Opportunities become steps of `interval` each; steps become the millisecond by which a
-/// line of their rates has carried 1504 bytes more, for `length` of a trace that is played once. Delays and losses
-/// are written if the trace `has` them.
+/// line of their rates has carried 1504 bytes more, for `length` of a trace that is played once. Opportunities within a
+/// millisecond come at its end. Delays and losses are written if the trace `has` them.
 ///
 /// # Errors
 /// A trace that the format cannot have.
 pub fn write(trace: &Trace, has: Has, format: Format, interval: Duration, length: Duration) -> Result<String, String> {
     match (format, trace) {
         (Format::Mahimahi, Trace::Opportunities(opportunities)) => {
-            Ok(opportunities.times().iter().fold(String::new(), |mut text, time| {
-                let _ = writeln!(text, "{}", time.as_ns() / 1_000_000);
+            let (times, period) = (opportunities.times(), opportunities.period());
+            let end = times.last().filter(|last| falls_short(**last, period)).map(|_| period);
+            Ok(times.iter().copied().chain(end).fold(String::new(), |mut text, time| {
+                let _ = writeln!(text, "{}", whole_ms(time));
                 text
             }))
         }
@@ -303,10 +305,31 @@ pub fn differences(trace: &Trace, has: Has, format: Format) -> Vec<&'static str>
     if has.delay || has.loss {
         found.push("mahimahi has rates alone: delays and losses are left out");
     }
-    if matches!(trace, Trace::Steps(steps) if steps.steps().last().is_some_and(|step| step.rate.is_none())) {
+    let ends_in_outage = match trace {
+        Trace::Steps(steps) => steps.steps().last().is_some_and(|step| step.rate.is_none()),
+        Trace::Opportunities(blocks) => blocks.times().last().is_some_and(|last| falls_short(*last, blocks.period())),
+    };
+    if ends_in_outage {
         found.push("mahimahi starts again after its last line: 1504 bytes may be sent as the outage at the end ends");
     }
+    let times = match trace {
+        Trace::Steps(_) => &[][..],
+        Trace::Opportunities(opportunities) => opportunities.times(),
+    };
+    if times.iter().copied().chain(trace.period()).any(|time| time.as_ps() % PS_PER_MS != 0) {
+        found.push("mahimahi has whole milliseconds: other times of sending and of the period are rounded up");
+    }
     found
+}
+
+/// Milliseconds, rounded up.
+fn whole_ms(time: Duration) -> u64 {
+    time.as_ps().div_ceil(PS_PER_MS)
+}
+
+/// True if the line of `last` is not yet that of the period, which the last line of a trace of mahimahi is.
+fn falls_short(last: Duration, period: Duration) -> bool {
+    whole_ms(last) < whole_ms(period)
 }
 
 fn csv(steps: &Steps, has: Has) -> String {
@@ -379,16 +402,15 @@ fn opportunities(steps: &Steps, length: Duration) -> Result<String, String> {
     let block = u128::from(Opportunities::MAHIMAHI_BYTES.as_u64()) * 8 * 1_000_000_000_000;
     let end = steps.period().unwrap_or(length);
     let ends = steps.steps().iter().skip(1).map(|step| step.at).chain([end]);
-    let (mut text, mut work, mut count, mut last) = (String::new(), 0_u128, 0, 0);
+    let (mut text, mut work, mut count, mut last) = (String::new(), 0_u128, 0, Duration::ZERO);
     for (step, until) in steps.steps().iter().zip(ends) {
         let bps = u128::from(step.rate.map_or(0, BitRate::as_bps));
         let span = u128::from(until.min(end).saturating_sub(step.at).as_ps());
         let before = work;
         work += bps * span;
         for number in (before / block + 1)..=(work / block) {
-            let ps = u128::from(step.at.as_ps()) + (number * block - before).div_ceil(bps);
-            last = ps.div_ceil(PS_PER_MS);
-            let _ = writeln!(text, "{last}");
+            last = step.at + Duration::from_ps((number * block - before).div_ceil(bps) as u64);
+            let _ = writeln!(text, "{}", whole_ms(last));
             count += 1;
             if count > MOST {
                 return Err(format!("more than {MOST} opportunities"));
@@ -398,10 +420,8 @@ fn opportunities(steps: &Steps, length: Duration) -> Result<String, String> {
     if count == 0 {
         return Err(format!("less than 1504 bytes in {end}"));
     }
-    // The period of a trace of mahimahi is its last line.
-    let end = u128::from(end.as_ps()).div_ceil(PS_PER_MS);
-    if last < end {
-        let _ = writeln!(text, "{end}");
+    if falls_short(last, end) {
+        let _ = writeln!(text, "{}", whole_ms(end));
     }
     Ok(text)
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use lastmile_queueing::line::trace::{Step, Trace};
 use lastmile_scenario::trace::file;
+use lastmile_scenario::trace::generate::Has;
 use lastmile_text::bars;
 use lastmile_text::table::{Kind, Table};
 use lastmile_units::{BitRate, Duration};
@@ -31,8 +32,9 @@ pub(super) struct Summary {
     outages: usize,
     outage_s: f64,
     longest_outage_s: f64,
-    least_delay_s: f64,
-    largest_delay_s: f64,
+    /// `null` where the trace has no delay: that of its line holds.
+    least_delay_s: Option<f64>,
+    largest_delay_s: Option<f64>,
 }
 
 /// Rates over time, with the length of each.
@@ -77,8 +79,8 @@ fn bps(step: &Step) -> f64 {
 }
 
 impl Summary {
-    /// The figures of `trace`; one that is played once counts for `length`.
-    pub(super) fn of(trace: &Trace, length: Duration) -> Self {
+    /// The figures of `trace`, which `has` these beside rates; one that is played once counts for `length`.
+    pub(super) fn of(trace: &Trace, has: Has, length: Duration) -> Self {
         let (spans, end) = spans(trace, length);
         let length_s = end.as_secs_f64();
         let mut by_rate: Vec<(f64, f64)> = spans.iter().map(|(span, step)| (bps(step), span.as_secs_f64())).collect();
@@ -92,7 +94,7 @@ impl Summary {
             found.or(by_rate.last()).map_or(0.0, |(rate, _)| *rate)
         };
         let outages = outages(trace, &spans);
-        let delays = spans.iter().map(|(_, step)| step.delay);
+        let delays = spans.iter().filter(|_| has.delay).map(|(_, step)| step.delay);
         let (kind, entries) = match trace {
             Trace::Steps(steps) => ("steps", steps.steps().len()),
             Trace::Opportunities(blocks) => ("opportunities", blocks.times().len()),
@@ -110,8 +112,8 @@ impl Summary {
             // The sum of no numbers is -0.
             outage_s: outages.iter().fold(0.0, |sum, outage| sum + outage),
             longest_outage_s: outages.iter().copied().fold(0.0, f64::max),
-            least_delay_s: delays.clone().min().unwrap_or_default().as_secs_f64(),
-            largest_delay_s: delays.max().unwrap_or_default().as_secs_f64(),
+            least_delay_s: delays.clone().min().map(Duration::as_secs_f64),
+            largest_delay_s: delays.max().map(Duration::as_secs_f64),
         }
     }
 
@@ -130,10 +132,11 @@ impl Summary {
             count => format!("{count}, {:.3} s together, the longest {:.3} s", self.outage_s, self.longest_outage_s),
         };
         table.row(["outages".to_owned(), outages]);
-        table.row([
-            "delay".to_owned(),
-            format!("{:.1} to {:.1} ms", self.least_delay_s * 1e3, self.largest_delay_s * 1e3),
-        ]);
+        let delay = match self.least_delay_s.zip(self.largest_delay_s) {
+            Some((least, largest)) => format!("{:.1} to {:.1} ms", least * 1e3, largest * 1e3),
+            None => "none in the trace: that of the line holds".to_owned(),
+        };
+        table.row(["delay".to_owned(), delay]);
         let mut text = table.render();
         let (spans, end) = spans(trace, Duration::from_ps((self.length_s * 1e12) as u64));
         let chart = chart(&spans, end, usize::from(width.clamp(20, 100)) - 2);
@@ -166,6 +169,8 @@ mod tests {
     use std::sync::Arc;
 
     use lastmile_queueing::line::trace::Opportunities;
+    use lastmile_scenario::trace::generate::Base;
+    use lastmile_units::Ratio;
 
     use super::*;
 
@@ -174,8 +179,24 @@ mod tests {
     fn outages_are_the_gaps_between_opportunities() {
         let at = [1, 100, 201, 202].map(Duration::from_ms);
         let blocks = Opportunities::new(at.to_vec(), Duration::from_ms(1_201), Opportunities::MAHIMAHI_BYTES);
-        let summary = Summary::of(&Trace::Opportunities(Arc::new(blocks.expect("a trace"))), Duration::ZERO);
+        let trace = Trace::Opportunities(Arc::new(blocks.expect("a trace")));
+        let summary = Summary::of(&trace, Has::default(), Duration::ZERO);
         assert_eq!(summary.outages, 2);
         assert!((summary.outage_s - 1.101).abs() < 1e-9 && (summary.longest_outage_s - 1.0).abs() < 1e-9);
+        assert!(summary.text(&trace, 80).contains("none in the trace: that of the line holds"));
+    }
+
+    /// Without a delay of its own, a trace leaves that of the line in force.
+    #[test]
+    fn a_delay_is_shown_where_the_trace_has_one() {
+        let base = Base { rate: None, delay: Duration::from_ms(7), loss: Ratio::ZERO };
+        let delays = |text: &str| {
+            let read = file::read(text, base, None, None).expect("a trace");
+            let summary = Summary::of(&read.trace, read.has, Duration::from_s(2));
+            (summary.least_delay_s, summary.largest_delay_s)
+        };
+        assert_eq!(delays("at,rate\n0 s,1 Mbit/s\n"), (None, None));
+        let own = "at,rate,delay\n0 s,1 Mbit/s,10 ms\n1 s,1 Mbit/s,30 ms\n";
+        assert_eq!(delays(own), (Some(0.01), Some(0.03)));
     }
 }

@@ -7,9 +7,9 @@
 //! for packets that are sent between two opportunities. A request that fills its last slot may bring a higher rate than
 //! a larger one: the bound is the highest of all sizes.
 
-use lastmile_units::{Duration, Instant, WireBytes};
+use lastmile_units::{BitRate, Duration, Instant, WireBytes};
 
-use super::capacity::bytes_in;
+use super::capacity::{bytes_in, rate_of};
 use super::{Asks, Config, Outstanding, Requests, Span};
 
 /// Requests over which the mean is taken: patterns and opportunities meet anew after fewer.
@@ -35,6 +35,17 @@ pub struct Cycle {
     pub brings: PerRequest,
 }
 
+impl Cycle {
+    /// The rate that requests bring; `None` for packets of any size.
+    #[must_use]
+    pub fn rate(&self) -> Option<BitRate> {
+        match self.brings {
+            PerRequest::Packet => None,
+            PerRequest::Bytes(bytes) | PerRequest::Burst(bytes) => BitRate::from_bps(rate_of(bytes, self.time)),
+        }
+    }
+}
+
 impl Config {
     /// The cycle with the highest rate that the station can have. `None` if requests overtake one another, ask for any
     /// size, or are not needed. Single packets have the cycle of the shortest ones; see [`Config::cycle_of`].
@@ -43,6 +54,11 @@ impl Config {
         let requests = self.requests.as_ref().filter(|_| self.proactive.is_none())?;
         let brings = match (requests.asks, requests.outstanding) {
             (Asks::Packet, _) => PerRequest::Packet,
+            // Such a request waits until the one before it is granted, and no data reports the backlog.
+            (Asks::Backlog { most, first: Some(first) }, _) if !requests.piggyback => {
+                let bytes = most.map_or(first, |most| most.min(first)).as_u64();
+                PerRequest::Bytes(WireBytes::new(bytes.checked_next_multiple_of(self.unit.get())?))
+            }
             (Asks::Backlog { most, first }, Outstanding::One) => {
                 let whole = self.whole_burst();
                 let most = match whole {
@@ -147,8 +163,6 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
-    use lastmile_units::BitRate;
-
     use super::super::Slots;
     use super::*;
 
@@ -228,6 +242,26 @@ mod tests {
             let slots = most.div_ceil(5_000);
             assert_eq!(always, Some(Duration::from_ms(2 + 2 * slots)));
         }
+    }
+
+    /// 100 bytes every 10 ms, in LTE: a request at an opportunity each 10 ms, and its grant 8 ms later.
+    #[test]
+    fn a_scheduling_request_brings_its_first_grant_alone() {
+        let asks =
+            |most: Option<u64>| Asks::Backlog { most: most.map(WireBytes::new), first: Some(WireBytes::new(100)) };
+        let cycle = |most, piggyback: bool| {
+            let mut config = config(1, 8, asks(most), Outstanding::Many);
+            let of_lte = |requests: &mut Requests| {
+                (requests.every, requests.piggyback) = (Duration::from_ms(10), piggyback);
+            };
+            config.requests.iter_mut().for_each(of_lte);
+            config.cycle()
+        };
+        let brings = |bytes| PerRequest::Bytes(WireBytes::new(bytes));
+        let expected = Cycle { time: Duration::from_ms(10), brings: brings(100) };
+        assert_eq!((cycle(None, false), cycle(None, true)), (Some(expected), None));
+        assert_eq!(expected.rate(), Some(BitRate::from_kbit_per_s(80)));
+        assert_eq!(cycle(Some(64), false).map(|cycle| cycle.brings), Some(brings(64)));
     }
 
     #[test]

@@ -6,84 +6,9 @@ use lastmile_units::{BitRate, Duration, Instant, WireBytes};
 
 use super::capacity::{Wire, bytes_in};
 use super::slots::Slots;
-use super::{Config, Counts, LARGEST_PACKET, Proactive};
-
-/// The usable part of a span.
-struct Room {
-    start: Instant,
-    end: Instant,
-    rate: BitRate,
-    /// The bytes between start and end.
-    bytes: u64,
-}
-
-/// The first usable span that ends after `at` and holds a byte from then on, without an outage in it. It extends over
-/// the spans that follow without a gap, until it has `want` bytes.
-fn room(slots: &Slots, wire: &Wire, at: Instant, want: u64) -> Room {
-    let mut span = slots.ending_after(at);
-    loop {
-        let start = at.max(span.start);
-        let rate = match wire.rate_in(start, span.end) {
-            Ok(rate) => rate,
-            Err(up) => {
-                span = slots.ending_after(up.max(span.end));
-                continue;
-            }
-        };
-        let bytes = bytes_in(rate, span.end - start);
-        let room = Room { start, end: span.end, rate, bytes };
-        if bytes >= want.max(1) {
-            return room;
-        }
-        let next = slots.ending_after(span.end);
-        if bytes < want && next.start == span.end {
-            span.end = next.end;
-        } else if bytes > 0 {
-            return room;
-        } else {
-            // `Config::check` has seen a span that holds a byte.
-            span = next;
-        }
-    }
-}
-
-/// A span of time in which the station may send.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Window {
-    pub(super) start: Instant,
-    end: Instant,
-    /// Bytes that may still be sent from `passed` on.
-    pub(super) left: u64,
-    /// The rate of the wire in it.
-    pub(super) rate: BitRate,
-    /// The time up to which `left` is counted.
-    passed: Instant,
-    /// True once the window is counted as a grant.
-    counted: bool,
-}
-
-impl Window {
-    fn new(start: Instant, end: Instant, left: u64, rate: BitRate) -> Self {
-        Self { start, end, left, rate, passed: start, counted: false }
-    }
-
-    /// Lets the time until `at` pass and returns the bytes that pass with it.
-    fn pass(&mut self, at: Instant) -> u64 {
-        if at <= self.passed {
-            return 0;
-        }
-        let before = self.left;
-        self.left = before.min(bytes_in(self.rate, self.end.since(at)));
-        self.passed = at;
-        before - self.left
-    }
-
-    /// Sends `bytes` until `until`.
-    pub(super) fn take(&mut self, bytes: u64, until: Instant) {
-        self.left = self.left.saturating_sub(bytes);
-        self.passed = until;
-    }
-}
+use super::unasked::Unasked;
+use super::window::{Room, Window, room};
+use super::{Config, Counts, LARGEST_PACKET};
 
 /// The part of a request that is not granted yet.
 #[derive(Clone, Copy, Debug)]
@@ -156,6 +81,8 @@ pub(super) struct HeadEnd {
     unit: u64,
     /// The largest burst that is granted whole; `None`: with fragmentation.
     whole: Option<u64>,
+    /// Proactive grants beside which requested ones are made.
+    beside: Option<Unasked>,
     limits: Vec<Tokens>,
     owed: VecDeque<Owed>,
     owed_bytes: u64,
@@ -183,6 +110,10 @@ impl HeadEnd {
             slots: config.slots.clone(),
             unit: config.unit.get(),
             whole: config.whole_burst(),
+            beside: config
+                .proactive
+                .filter(|_| config.apart && config.fragmentation)
+                .map(|grant| Unasked::new(config, Some(grant))),
             limits: config.limits.iter().map(bucket).collect(),
             owed: VecDeque::new(),
             owed_bytes: 0,
@@ -292,9 +223,13 @@ impl HeadEnd {
     }
 
     /// Accounts for the `bytes` that a proactive grant sent from `start` to `until`; `last` if a packet ends with them.
-    /// They use tokens, and are subtracted from the requests that the head end may grant at `start`. Grants that have
-    /// not begun are computed again.
+    /// They use tokens, and are subtracted from the requests that the head end may grant at `start`, unless these are
+    /// granted beside them. Grants that have not begun are then computed again.
     pub(super) fn sent_unasked(&mut self, start: Instant, bytes: u64, last: bool, until: Instant, counts: &mut Counts) {
+        if self.beside.is_some() {
+            self.limits.iter_mut().for_each(|bucket| bucket.charge(start, bytes));
+            return;
+        }
         self.take_back(start, counts);
         for bucket in &mut self.limits {
             bucket.charge(start, bytes);
@@ -374,7 +309,9 @@ impl HeadEnd {
             None => (0, want.min(LARGEST_PACKET.as_u64())),
         };
         loop {
-            let Room { start, end, rate, bytes: left } = room(&self.slots, &self.wire, at, run);
+            let beside = self.beside.as_ref().and_then(|unasked| unasked.room_beside(at));
+            let room = beside.unwrap_or_else(|| room(&self.slots, &self.wire, at, run));
+            let Room { start, end, rate, bytes: left } = room;
             let ready = self.limits.iter().map(|bucket| bucket.ready(tokens_for)).max();
             if let Some(ready) = ready.filter(|ready| *ready > start) {
                 at = self.slots.starting_from(ready).start;
@@ -416,85 +353,5 @@ impl HeadEnd {
         }
         (self.for_packet, self.granted_until) = (false, end);
         self.window = Some(Window::new(start, end, padded, rate));
-    }
-}
-
-/// The number of windows among which the largest is sought: periods of grants and patterns seldom coincide later.
-const FIRST_WINDOWS: usize = 1000;
-
-/// Windows that come without requests.
-pub(super) struct Unasked {
-    wire: Wire,
-    slots: Slots,
-    /// `None`: all usable spans.
-    grant: Option<Proactive>,
-    window: Option<Window>,
-}
-
-impl Unasked {
-    pub(super) fn new(config: &Config, grant: Option<Proactive>) -> Self {
-        Self { wire: config.wire(), slots: config.slots.clone(), grant, window: None }
-    }
-
-    /// The window that is in use at `at` or comes next.
-    pub(super) fn window(&mut self, at: Instant) -> Instant {
-        loop {
-            let after = match &mut self.window {
-                Some(window) => {
-                    window.pass(at);
-                    if window.left > 0 {
-                        return window.start.max(at);
-                    }
-                    at.max(window.end)
-                }
-                None => at,
-            };
-            self.window = Some(self.next(after));
-        }
-    }
-
-    /// Bytes of the largest of the first windows. A pattern can cut every one of them short, so that none has the
-    /// bytes of the grant.
-    pub(super) fn largest(&self) -> u64 {
-        let windows = core::iter::successors(Some(self.next(Instant::ZERO)), |window| Some(self.next(window.end)));
-        windows.take(FIRST_WINDOWS).map(|window| window.left).max().unwrap_or(0)
-    }
-
-    /// The first window that ends after `at`.
-    fn next(&self, at: Instant) -> Window {
-        let Some(grant) = self.grant else {
-            let Room { start, end, rate, bytes } = room(&self.slots, &self.wire, at, 0);
-            return Window::new(start, end, bytes, rate);
-        };
-        let every = grant.every.as_ps();
-        // A pattern may postpone a grant beyond the time of the next one.
-        let mut number = (at.as_ps() / every).saturating_sub(1);
-        loop {
-            let room = room(&self.slots, &self.wire, Instant::from_ps(number * every), 0);
-            let (start, left) = (room.start, grant.bytes.as_u64().min(room.bytes));
-            let end = start + room.rate.time_for(WireBytes::new(left));
-            // A grant postponed into the window before it is part of that.
-            if end > at && self.window.is_none_or(|before| start >= before.end) {
-                return Window::new(start, end, left, room.rate);
-            }
-            number += 1;
-        }
-    }
-
-    /// The window in use at `at`.
-    pub(super) fn open(&mut self, at: Instant) -> Option<&mut Window> {
-        self.window.as_mut().filter(|window| window.start <= at && window.left > 0)
-    }
-
-    /// Bytes of the window in use at `at`.
-    pub(super) fn left(&self, at: Instant) -> u64 {
-        self.window.filter(|window| window.start <= at).map_or(0, |window| window.left)
-    }
-
-    /// The rest of the window is of no use.
-    pub(super) fn waste(&mut self) {
-        if let Some(window) = &mut self.window {
-            window.left = 0;
-        }
     }
 }

@@ -72,15 +72,24 @@ impl Slots {
         BitRate::from_bps(u64::try_from(u128::from(rate.as_bps()) * usable / whole).ok()?)
     }
 
-    /// `rate` times the largest usable share of any time of this `length`; `None` for ever.
-    pub(super) fn most_rate(&self, rate: BitRate, length: Option<Duration>) -> BitRate {
-        let Some(length) = length else { return self.mean_rate(rate).unwrap_or(rate) };
-        let in_a_round: Duration = self.usable.iter().map(|span| span.end - span.start).sum();
-        let rounds = length.as_ps() / self.round().as_ps();
-        let usable = in_a_round * rounds + in_a_round.min(length - self.round() * rounds);
-        let bps = u128::from(rate.as_bps()) * u128::from(usable.as_ps());
-        let bps = bps.div_ceil(u128::from(length.as_ps()).max(1));
-        u64::try_from(bps).ok().and_then(BitRate::from_bps).map_or(rate, |most| most.min(rate))
+    /// The usable time from `from` until `to`; where both come again after each `period`, the mean over all of them.
+    pub(super) fn usable(&self, from: Duration, to: Duration, period: Option<Duration>) -> Duration {
+        let round = self.round().as_ps();
+        // The phases in which the period meets the pattern are this far apart, and each comes equally often.
+        let apart = period.map_or(round, |period| gcd(period.as_ps(), round));
+        // The usable time before `at`, summed over the phases of the pattern.
+        let before = |at: Duration| -> u128 {
+            let (whole, rest) = (at.as_ps() / apart, at.as_ps() % apart);
+            let slots = (0..).zip(&*self.usable).map(|(slot, span)| (self.length * slot, span));
+            slots
+                .map(|(began, span)| {
+                    let [start, end] = [began + span.start, began + span.end].map(Duration::as_ps);
+                    let folded = |at: u64| u128::from(at / apart) * u128::from(rest) + u128::from(rest.min(at % apart));
+                    u128::from(whole) * u128::from(end - start) + folded(end) - folded(start)
+                })
+                .sum()
+        };
+        Duration::from_ps(((before(to) - before(from)) / u128::from(round / apart)) as u64)
     }
 
     /// The longest usable span.
@@ -128,4 +137,8 @@ impl Slots {
         let span = self.ending_after(at);
         if span.start >= at { span } else { self.ending_after(span.end) }
     }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }

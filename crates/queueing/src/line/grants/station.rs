@@ -5,7 +5,9 @@ use lastmile_units::{BitRate, Duration, Instant, Serialiser, WireBytes};
 use crate::line::trace::Step;
 
 use super::capacity::Wire;
-use super::head_end::{HeadEnd, Unasked, Window};
+use super::head_end::HeadEnd;
+use super::unasked::Unasked;
+use super::window::Window;
 use super::{Asks, Config, Contention, Counts, Outstanding, Requests};
 use crate::random::Stream;
 

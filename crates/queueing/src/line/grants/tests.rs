@@ -39,6 +39,18 @@ fn spans_follow_the_pattern() {
     assert_eq!(dddsu().mean_rate(BitRate::from_mbit_per_s(100)), Some(BitRate::from_kbit_per_s(23_200)));
 }
 
+/// 80 and 500 us in a round of 2.5 ms. Steps of 6 ms that come again each 12 ms meet it in five phases, 0.5 ms apart:
+/// 6 ms of 23.2 %. Each 12.5 ms the first 6.25 ms have it twice, and the last 6.25 ms three times.
+#[test]
+fn the_usable_time_of_a_step_is_its_mean_over_all_repetitions() {
+    let usable = |from, to, period: Option<u64>| dddsu().usable(us(from), us(to), period.map(us));
+    assert_eq!(usable(0, 6_000, Some(12_000)), us(1_392));
+    assert_eq!(usable(6_000, 12_000, Some(12_000)), us(1_392));
+    assert_eq!((usable(0, 6_250, Some(12_500)), usable(6_250, 12_500, Some(12_500))), (us(1_160), us(1_740)));
+    assert_eq!((usable(0, 6_000, None), usable(6_000, 7_100, None)), (us(1_160), us(180)));
+    assert_eq!(usable(2_100, 2_500, Some(2_500)), us(400));
+}
+
 #[test]
 fn slots_that_cannot_be_used_are_refused() {
     assert_eq!(Slots::new(Duration::ZERO, vec![]).err(), Some(SlotsError::NoLength));
@@ -90,5 +102,16 @@ proptest! {
                 .then(|| Span { start: begins + part.start, end: begins + part.end })
         });
         prop_assert_eq!(Some(dddsu().ending_after(at)), slow);
+    }
+
+    /// The usable time of a step is that of its repetitions until the pattern meets the period anew, one by one.
+    #[test]
+    fn the_usable_time_is_that_of_every_repetition(from in 0_u64..9_000, length in 0_u64..9_000, period in 1_u64..400) {
+        let period = period * 50;
+        let before = |at: u64| at / 2_500 * 580 + (at % 2_500).saturating_sub(1_920);
+        let usable = |from: u64| before(from + length) - before(from);
+        let sum: u64 = (0..50).map(|number| usable(from + number * period)).sum();
+        let mean = Duration::from_ps(us(sum).as_ps() / 50);
+        prop_assert_eq!(dddsu().usable(us(from), us(from + length), Some(us(period))), mean);
     }
 }

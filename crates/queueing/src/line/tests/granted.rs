@@ -334,6 +334,31 @@ fn what_a_proactive_grant_in_use_carries_is_not_asked_for() {
     assert_eq!(sent(150), (vec![7_050], 1, 150));
 }
 
+/// 200 bytes in each slot, and from 4 ms on 300 that were asked for at 1 ms and each ms after. Apart they are 500 in a
+/// slot: of 3000 bytes 600 leave before 4 ms, 2000 until 8 ms, and 200 of each kind after it. In one grant they are 300.
+#[test]
+fn requested_grants_are_beside_proactive_ones_or_take_their_time() {
+    let proactive = Some(Proactive { every: us(1_000), bytes: WireBytes::new(200) });
+    let asks = Asks::Backlog { most: Some(WireBytes::new(300)), first: None };
+    let many = Requests { outstanding: Outstanding::Many, asks, ..requests() };
+    let sent = |apart, slots: Slots| {
+        let mut line = granted(Grants { proactive, apart, slots, ..asking(many.clone()) });
+        run(&mut line, &[(300, 3_000)]);
+        (arrivals(&mut line)[0], line.grants().unwrap().unasked)
+    };
+    let whole = || slots(&[(0, 1_000)], 1_000);
+    assert_eq!((sent(true, whole()), sent(false, whole())), ((13_400, 1_600), (16_300, 600)));
+    // A request for 2800 bytes has 800 in each slot from 4 ms on, whatever proactive grants carry, and the last 400 at
+    // 7.2 ms: of a packet at 6.99 ms, 10 bytes leave in the slot at 6 ms, 200 at 7 ms, and 390 then.
+    let backlog = Requests { outstanding: Outstanding::Many, ..requests() };
+    let mut line = granted(Grants { proactive, apart: true, ..asking(backlog) });
+    run(&mut line, &[(300, 3_000), (6_990, 600)]);
+    assert_eq!(arrivals(&mut line), [11_400, 12_590]);
+    // Proactive grants that fill the slots leave no room beside them.
+    let full = || slots(&[(0, 200)], 1_000);
+    assert_eq!(sent(true, full()), sent(false, full()));
+}
+
 /// 2 Mbit/s of a service flow and 50 bytes in each slot: 250 bytes a millisecond in all, which a full line reaches. The
 /// last packet ends when the bucket, of a packet and what comes in a slot, has earned the rest.
 #[test]

@@ -210,3 +210,22 @@ fn an_outage_at_the_end_is_of_the_period_of_mahimahi() {
     assert_eq!(text, "4\n8\n", "played once, for the length that is asked for");
     assert_eq!(notes, ["mahimahi has rates alone: delays and losses are left out"]);
 }
+
+/// Opportunities each 0.3 ms until 0.9 ms come at the end of their millisecond, and so does the period. One that ends
+/// before its period has a line more.
+#[test]
+fn a_packet_delivery_trace_becomes_whole_milliseconds() {
+    let convert = |text: &str, repeat| {
+        let Content { trace, has, .. } = file::read(text, BASE, repeat, Some(TimeUnit::Microseconds)).unwrap();
+        let text = file::write(&trace, has, Format::Mahimahi, Duration::from_s(1), Duration::from_s(1)).unwrap();
+        (text, file::differences(&trace, has, Format::Mahimahi))
+    };
+    let rounded = "mahimahi has whole milliseconds: other times of sending and of the period are rounded up";
+    let (text, notes) = convert("300\n600\n900\n", None);
+    assert_eq!((&*text, &*notes), ("1\n1\n1\n", &[rounded][..]));
+    assert_eq!(read(&text).unwrap().1.period(), Some(Duration::from_ms(1)));
+    assert_eq!(convert("1000\n2000\n", None), ("1\n2\n".to_owned(), vec![]));
+    assert_eq!(convert("1000\n2001\n", None), ("1\n3\n".to_owned(), vec![rounded]));
+    let (text, notes) = convert("1000\n", Some(Duration::from_us(2_500)));
+    assert_eq!((&*text, notes.len(), notes[1]), ("1\n3\n", 2, rounded));
+}

@@ -36,7 +36,7 @@ prop_compose! {
         unit in 1_u64..100,
         fragmentation: bool,
         buffer in proptest::option::weighted(0.3, 1_u64..10_000),
-        seed in 0_u64..1_000,
+        (seed, apart) in (0_u64..1_000, any::<bool>()),
         rates in proptest::option::weighted(0.3, proptest::collection::vec(0_u64..8_000, 1..5)),
         (rounds, period) in (2_u64..20, any::<bool>()),
     ) -> Grants {
@@ -64,6 +64,7 @@ prop_compose! {
             unit: NonZeroU64::new(unit).unwrap(),
             fragmentation,
             proactive: proactive.map(|(every, bytes)| Proactive { every: us(every), bytes: WireBytes::new(bytes) }),
+            apart,
             limits: limits.collect(),
             buffer: buffer.map(WireBytes::new),
             seed,
@@ -119,11 +120,9 @@ proptest! {
         let response = grants.requests.as_ref().map_or(Duration::ZERO, |requests| requests.response);
         prop_assert!(log.granted.iter().all(|waited| *waited >= response));
 
-        // No more than the trace lets pass, and a round of the slots.
-        if let Some(usable) = grants.usable_trace() {
-            let until = line.busy_until.since(Instant::ZERO);
-            let round = grants.slots.round().as_ps() / 1_000_000;
-            let most = usable.work_by(until) / 8_000_000_000_000 + u128::from(round);
+        // No more than the usable spans of the trace let pass.
+        if let Some(work) = grants.work_between(Instant::ZERO, line.busy_until) {
+            let most = work / 8_000_000_000_000;
             prop_assert!(u128::from(bytes) <= most + 1, "{bytes} of {most}");
         }
 
