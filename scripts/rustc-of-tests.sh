@@ -7,8 +7,7 @@
 set -euo pipefail
 rustc=$1
 shift
-export CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
-clippy=("${rustc%rustc}clippy-driver" "$rustc" "$@")
+clippy=("${rustc%rustc}clippy-driver" "$rustc" "$@" -D warnings)
 
 kind= folder= options=(-D warnings) previous=
 for argument in "$@"; do
