@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The compiler of `make test` for crates of the workspace: cargo starts it as RUSTC_WORKSPACE_WRAPPER. One build compiles a
-# crate, lints it as `cargo clippy` does, and documents it as `cargo doc` does, with warnings as errors. Either command by
-# itself checks all dependencies once more.
-# Tests are not optimised; the crates that they call are. To optimise the modules of a crate a second time, as part of its
-# unit tests, takes ten times as long as these tests run.
+# The compiler of `make test` for crates of the workspace: cargo starts it as RUSTC_WORKSPACE_WRAPPER. One build
+# compiles a crate, lints it as `cargo clippy` does, and documents it as `cargo doc` does, with warnings as errors.
+# Either command by itself checks all dependencies once more.
+# Tests are not optimised; the crates that they call are. To optimise the modules of a crate a second time, as part of
+# its unit tests, takes several times the processor time that it saves when these tests run.
 set -euo pipefail
 rustc=$1
 shift
