@@ -27,6 +27,7 @@ PACKETS ?= 1
 HARDSHIP_SECONDS ?= 3600
 # Tests of one binary at a time: many wait for time limits and for other programs.
 TEST_THREADS := $(shell echo $$((3 * $$(getconf _NPROCESSORS_ONLN))))
+CHECK_TABLES = ! command -v python3 > /dev/null || python3 scripts/tables.py --check
 # Seconds that each fuzz target runs.
 FUZZ_SECONDS ?= 60
 
@@ -40,13 +41,17 @@ demo: ## Simulate an upload that starves a download, then the same line with two
 	$(CARGO) build --release --locked --package lastmile-cli
 	$(LASTMILE) compare scenarios/upload-starves-download.toml --vary access.up.queue.kind=fifo,sad,priority --out $(OUT)
 
+# The build lints and documents the crates that it compiles.
 .PHONY: test
+test: export RUSTC_WORKSPACE_WRAPPER = $(abspath scripts/rustc-of-tests.sh)
+# rustdoc has the options of the compiler, and may not share its increments.
+test: export CARGO_INCREMENTAL = 0
 test: ## Run every check: format, lints, tests, API documentation, and live tests where the machine allows them
 	@scripts/setup.sh test
 	$(CARGO) fmt --all --check
 	$(CARGO) test --workspace --locked --no-run
 	@scripts/beside.sh scripts/web-tests.sh env RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked
-	@scripts/beside.sh --idle '$(MAKE) lint rustdoc; scripts/python-tests.sh' scripts/live-tests.sh
+	@scripts/beside.sh --idle 'scripts/check-arm64.sh; $(CHECK_TABLES); scripts/python-tests.sh' scripts/live-tests.sh
 
 .PHONY: same-bytes
 same-bytes: ## Check that equal seeds give equal bytes: every scenario with a debug build and with an optimised one
@@ -61,7 +66,7 @@ lint: ## Check format, lints (warnings are errors), and the tables of the docume
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 	@scripts/check-arm64.sh
-	@! command -v python3 > /dev/null || python3 scripts/tables.py --check
+	@$(CHECK_TABLES)
 
 # Dependencies are checked by clippy as `cargo clippy` calls it, so that those that `make lint` has checked are ready.
 .PHONY: rustdoc

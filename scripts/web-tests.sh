@@ -32,8 +32,8 @@ tests=(tests/*.test.mjs)
 if rustc --print target-libdir --target wasm32-unknown-unknown | xargs test -d && command -v xz >/dev/null; then
   # The profile `dev`: its macros and build scripts are compiled already. The released module is optimised for three
   # minutes more.
-  (cd .. && CARGO_PROFILE_DEV_DEBUG=false "$cargo" build --quiet --locked --target wasm32-unknown-unknown \
-    --package lastmile-playground)
+  (unset RUSTC_WORKSPACE_WRAPPER && cd .. && CARGO_PROFILE_DEV_DEBUG=false "$cargo" build --quiet --locked \
+    --target wasm32-unknown-unknown --package lastmile-playground)
   module=$target/wasm32-unknown-unknown/debug/lastmile_playground.wasm
   LASTMILE_WASM_OPT=0 node build.mjs site "$module" "$target/web/site" >/dev/null
 else

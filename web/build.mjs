@@ -9,6 +9,8 @@ import path from "node:path";
 import * as esbuild from "esbuild";
 
 const root = path.dirname(fileURLToPath(import.meta.url));
+/** The module is for tests: a minute less of optimising and compressing. */
+const quick = process.env.LASTMILE_WASM_OPT === "0";
 const [what = "report", ...rest] = process.argv.slice(2);
 
 /** Style sheets are texts, which scripts add to a page. */
@@ -101,7 +103,8 @@ async function site(module, out) {
   // A page from disk may fetch no file, but may load a script: the module is one, compressed.
   const bytes = await optimised(module);
   // XZ takes a quarter less than DEFLATE, which browsers have built in.
-  const packed = execFileSync("xz", ["--check=crc32", "-9", "--extreme", "--stdout"], {
+  const level = quick ? ["-1"] : ["-9", "--extreme"];
+  const packed = execFileSync("xz", ["--check=crc32", ...level, "--stdout"], {
     input: bytes,
     maxBuffer: 1 << 26,
   });
@@ -119,7 +122,7 @@ async function site(module, out) {
 /** The module after the optimiser of Binaryen, if there is one; it takes a minute. */
 async function optimised(module) {
   const bytes = await readFile(module);
-  if (process.env.LASTMILE_WASM_OPT === "0") return bytes;
+  if (quick) return bytes;
   const target = `${module}.optimised`;
   const features = [
     "bulk-memory",
