@@ -174,8 +174,8 @@ def compare(
     """Simulates a scenario under several policies, with several values of keys, or in its cases.
 
     Several lists make a grid; the values of the last change fastest. ``None`` in the list of policies is the scenario
-    without one. Without a list, the rows are those of ``lastmile compare``. ``seeds`` runs each row so often, with seeds from that of the scenario on. Runs use all
-    processors, or ``threads`` of them; results do not depend on it.
+    without one. Without a list, the rows are those of ``lastmile compare``. ``seeds`` runs each row so often, with
+    seeds from that of the scenario on. Runs use all processors, or ``threads`` of them; results do not depend on it.
 
     Over an access line each row has a best-effort probe, a ping over UDP with at most 1 % of the upstream. So a row
     differs from `run` with the same seed, and from the same point of a `study`, which add none.

@@ -66,8 +66,8 @@ impl Config {
         rate.map_or(Duration::ZERO, |rate| rate.time_for(wire)) + self.least_delay()
     }
 
-    /// Mean rate between two times, in bit/s; `None` where transmission takes no time, and over no time. With grants and
-    /// a trace exactly that of the usable spans.
+    /// Mean rate between two times, in bit/s; `None` where transmission takes no time, and over no time. With grants
+    /// and a trace exactly that of the usable spans.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "statistics only")]
     pub fn rate_between(&self, from: Instant, to: Instant) -> Option<f64> {

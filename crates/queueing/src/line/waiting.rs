@@ -1,6 +1,6 @@
 //! Packets of a FIFO in front of a plain line wait in the ring of the line, behind those on the wire. A packet stays at
-//! its place when its transmission begins: each move is a copy. Nothing but the line itself decides when it begins, so a
-//! simulator has no event for it.
+//! its place when its transmission begins: each move is a copy. Nothing but the line itself decides when it begins, so
+//! a simulator has no event for it.
 //!
 //! Cost: a copy of each packet, and two calls of the queue.
 

@@ -185,8 +185,8 @@ fn keys_of_requests_without_effect_are_told() {
     let all = told("{ kind = \"docsis-2.0\", collisions = \"100 %\" }");
     assert!(all.contains("access.up.grants.collisions: every request collides"), "{all}");
     let first = told("{ kind = \"lte\", piggyback = false }");
-    let expected = "access.up.grants.piggyback: `first` without `piggyback`: each request brings 100 wire bytes, at most \
-                    80 kbit/s";
+    let expected = "access.up.grants.piggyback: `first` without `piggyback`: each request brings 100 wire bytes, at \
+                    most 80 kbit/s";
     assert!(first.contains(expected), "{first}");
     let alone = "{ kind = \"docsis-3.1\", piggyback = false }";
     assert_eq!([told("\"lte\""), told(alone)].concat(), "");

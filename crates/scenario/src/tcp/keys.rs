@@ -236,8 +236,8 @@ pub(crate) static TCP: Section = Section {
             "idle_restart",
             Kind::Flag,
             "true",
-            "Slow start again after an idle timeout (RFC 5681, section 4.1), and a window that shrinks while data do not \
-             fill it (RFC 2861).",
+            "Slow start again after an idle timeout (RFC 5681, section 4.1), and a window that shrinks while data do \
+             not fill it (RFC 2861).",
         ),
     ],
 };

@@ -1,4 +1,5 @@
-//! Validation of the congestion window: each time the sender has sent what it may, it notes whether the window was used.
+//! Validation of the congestion window: each time the sender has sent what it may, it notes whether the window was
+//! used.
 //!
 //! Published: RFC 7661 and RFC 2861, in the form of Linux that [`WindowUse`](super::window::WindowUse) names.
 //! Cost: a dozen operations for each acknowledgement.

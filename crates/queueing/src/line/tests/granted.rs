@@ -335,7 +335,8 @@ fn what_a_proactive_grant_in_use_carries_is_not_asked_for() {
 }
 
 /// 200 bytes in each slot, and from 4 ms on 300 that were asked for at 1 ms and each ms after. Apart they are 500 in a
-/// slot: of 3000 bytes 600 leave before 4 ms, 2000 until 8 ms, and 200 of each kind after it. In one grant they are 300.
+/// slot: of 3000 bytes 600 leave before 4 ms, 2000 until 8 ms, and 200 of each kind after it. In one grant they are
+/// 300.
 #[test]
 fn requested_grants_are_beside_proactive_ones_or_take_their_time() {
     let proactive = Some(Proactive { every: us(1_000), bytes: WireBytes::new(200) });

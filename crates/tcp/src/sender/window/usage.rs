@@ -88,8 +88,8 @@ mod tests {
         Outcome { una, max, end, limited }
     }
 
-    /// Ten segments fill the window of ten; the last of a response do not. All acknowledgements of the former count, and
-    /// of the latter until the window of data is acknowledged and something is sent.
+    /// Ten segments fill the window of ten; the last of a response do not. All acknowledgements of the former count,
+    /// and of the latter until the window of data is acknowledged and something is sent.
     #[test]
     fn a_full_window_counts_for_a_window_of_data() {
         let mut usage = WindowUse::new();

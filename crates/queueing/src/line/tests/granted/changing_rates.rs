@@ -29,8 +29,8 @@ fn a_grant_has_the_rate_of_the_trace_and_none_covers_an_outage() {
     assert_eq!(sent[1..], [(1, 1_000, 2_000), (2, 2_000, 4_000), (3, 4_000, 6_000), (4, 8_500, 9_500)]);
 }
 
-/// Requests wait for the end of an outage, too. Slots at 25 % of the time pass a quarter. 5 ms of a pattern of 4 ms have
-/// its 1 ms once or twice, and where they come again in each phase of the pattern 1.25 ms in the mean.
+/// Requests wait for the end of an outage, too. Slots at 25 % of the time pass a quarter. 5 ms of a pattern of 4 ms
+/// have its 1 ms once or twice, and where they come again in each phase of the pattern 1.25 ms in the mean.
 #[test]
 fn in_an_outage_nobody_asks_and_the_trace_of_the_line_is_that_of_its_slots() {
     let outage = Grants { trace: Some(steps(&[0], us(10_500), false)), ..asking(requests()) };

@@ -438,8 +438,8 @@ impl Congestion {
         self.set_cwnd(cwnd.max(least));
     }
 
-    /// At most `used` octets of the window were in use for a retransmission timeout: it shrinks to the mean of both, and
-    /// slow start leads back to three quarters of it (`tcp_cwnd_application_limited`, after RFC 2861).
+    /// At most `used` octets of the window were in use for a retransmission timeout: it shrinks to the mean of both,
+    /// and slow start leads back to three quarters of it (`tcp_cwnd_application_limited`, after RFC 2861).
     pub(crate) fn yield_part(&mut self, used: u32, mss: u32) {
         if used < self.cwnd {
             self.remember_window(mss);
