@@ -61,6 +61,8 @@ pub(crate) struct Generator<'a> {
 struct Running {
     name: String,
     from: End,
+    /// The phase that begins with its traffic; `None` once it has begun.
+    phase: Option<Instant>,
     start: Instant,
     stop: Option<Instant>,
     dscp: u8,
@@ -88,9 +90,10 @@ impl<'a> Generator<'a> {
         let mut opener = Opener::new(hosts);
         let mut running = Vec::with_capacity(flows.len());
         for flow in flows {
-            let (name, from, start, stop, dscp) = (flow.name.clone(), flow.from, flow.start, flow.stop, flow.dscp);
+            let Flow { phase, start, stop, from, dscp, .. } = flow;
+            let (name, phase) = (flow.name.clone(), Some(phase));
             let source = opener.source(flow)?;
-            running.push(Running { name, from, start, stop, dscp, begun: false, stopped: false, source });
+            running.push(Running { name, from, phase, start, stop, dscp, begun: false, stopped: false, source });
         }
         Ok(Self {
             hosts,
@@ -151,13 +154,16 @@ impl<'a> Generator<'a> {
         Ok(())
     }
 
-    /// Starts and stops the flows that are due; returns the planned time of the latest change.
+    /// Starts and stops the flows that are due; returns the planned time of the latest phase.
     fn change(&mut self, now: Instant) -> Result<Option<Instant>, Error> {
         let mut changed = None;
         for flow in &mut self.flows {
+            if let Some(phase) = flow.phase.filter(|phase| *phase <= now) {
+                flow.phase = None;
+                changed = changed.max(Some(phase));
+            }
             if !flow.begun && flow.start <= now {
                 flow.begun = true;
-                changed = changed.max(Some(flow.start));
                 match &mut flow.source {
                     Source::Transfer(transfer) => {
                         transfer.begin(now).context(|| format!("connecting for \"{}\"", flow.name))?;
@@ -193,7 +199,8 @@ impl<'a> Generator<'a> {
     /// The time of the next action of any flow.
     fn next(&mut self) -> Option<Instant> {
         let next = self.flows.iter_mut().flat_map(|flow| {
-            [flow.source.next(), (!flow.begun).then_some(flow.start), flow.stop.filter(|_| !flow.stopped)]
+            let start = (!flow.begun).then_some(flow.start);
+            [flow.source.next(), flow.phase, start, flow.stop.filter(|_| !flow.stopped)]
         });
         next.flatten().min()
     }

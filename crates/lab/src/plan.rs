@@ -16,6 +16,7 @@ use lastmile_model::{Directory, Echo, Network, NodeIndex, OpenedBy, Source, Traf
 use lastmile_packet::{FlowDirectory as _, FlowId};
 use lastmile_scenario::Scenario;
 use lastmile_tcp::Config as Tcp;
+use lastmile_units::Instant;
 
 use crate::descriptors;
 use crate::error::{Elsewhere, Error};
@@ -226,6 +227,13 @@ impl<'s> Plan<'s> {
         self.flows.iter().map(|flow| (flow.index, flow.name()))
     }
 
+    /// The start of a flow.
+    #[must_use]
+    pub fn start(&self, number: usize) -> Instant {
+        let flow = &self.flows[number];
+        self.network.start_of(flow.traffic, flow.member)
+    }
+
     /// Raises this process's limit of descriptors to what the flows need.
     ///
     /// # Errors
@@ -254,7 +262,7 @@ impl<'s> Plan<'s> {
         let line = &self.config.line;
         let mut hosts: BTreeSet<IpAddr> = [false, true].into_iter().flat_map(|ipv6| devices(line, ipv6)).collect();
         hosts.extend(self.flows.iter().flat_map(|flow| flow.ends(line)));
-        self.flows.iter().filter_map(|planned| planned.flow(self.network.seed, line, &hosts)).collect()
+        self.flows.iter().filter_map(|planned| planned.flow(&self.network, line, &hosts)).collect()
     }
 }
 

@@ -86,6 +86,8 @@ pub struct Flow {
     pub name: String,
     /// The host that sends the data.
     pub from: End,
+    /// When its traffic starts, and with it a phase.
+    pub phase: Instant,
     /// When it starts.
     pub start: Instant,
     /// When its application stops offering data.

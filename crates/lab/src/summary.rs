@@ -136,7 +136,7 @@ pub fn as_simulated(plan: &Plan<'_>, outcome: &lab::Outcome) -> sim::Outcome {
     for (number, ((traffic, name), flow)) in plan.rows().zip(&outcome.flows).enumerate() {
         if is_ping(plan, traffic) {
             let (sent, received, replies) = (flow.packets_sent, flow.packets_received, flow.replies.clone());
-            let start = network.traffic[traffic].start;
+            let start = plan.start(number);
             probes.push(ProbeOutcome { traffic, name, start, sent, received, dropped: None, replies });
         } else {
             if let Some(user) = flow.user.clone() {
@@ -205,7 +205,7 @@ fn row(plan: &Plan<'_>, number: usize, (traffic, name): (usize, String), flow: &
         max_in_flight: tcp.max_in_flight,
         closed: false,
     });
-    let start = plan.network().traffic[traffic].start;
+    let start = plan.start(number);
     FlowOutcome {
         traffic,
         name,

@@ -2,13 +2,14 @@
 //! tests build them directly.
 
 use lastmile_queueing::line;
+use lastmile_queueing::random::Stream;
 use lastmile_queueing::spec::Spec as QueueSpec;
 use lastmile_units::{Duration, Instant};
 
 use crate::atm::Atm;
 use crate::autorate::Autorate;
 use crate::node::{Node, NodeIndex};
-use crate::traffic::Traffic;
+use crate::traffic::{Source, Traffic};
 
 /// A whole simulation: network, traffic and duration.
 #[derive(Clone, Debug)]
@@ -79,6 +80,18 @@ impl Network {
         let mut hop = link.hop.clone();
         hop.line.far_end += self.nodes[link.to].processing;
         hop
+    }
+
+    /// The start of a flow of `traffic` under either clock: up to [`Network::start_jitter`] after that of the traffic.
+    #[must_use]
+    pub fn start_of(&self, traffic: &Traffic, member: u32) -> Instant {
+        let end = traffic.stop.unwrap_or(Instant::ZERO + self.duration);
+        let most = self.start_jitter.min(end.since(traffic.start) / 10);
+        if most.is_zero() || matches!(traffic.source, Source::Replay(_)) {
+            return traffic.start;
+        }
+        let mut draw = Stream::new(self.seed, &format!("start of {}-{member}", traffic.name));
+        traffic.start + Duration::from_ps(draw.below(most.as_ps()))
     }
 }
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use lastmile_live::emulate;
-use lastmile_model::{EndName, OpenedBy, Source, Traffic, Transport};
+use lastmile_model::{EndName, Network, OpenedBy, Source, Traffic, Transport};
 use lastmile_packet::{FlowAddresses, FlowId};
 use lastmile_queueing::random::Stream;
 use lastmile_quic::CongestionControl;
@@ -43,17 +43,18 @@ impl Planned<'_> {
         }
     }
 
-    pub(super) fn flow(&self, seed: u64, line: &emulate::Config, hosts: &BTreeSet<IpAddr>) -> Option<Flow> {
-        let Traffic { start, stop, ip, source, .. } = self.traffic;
-        let (start, stop, dscp) = (*start, *stop, ip.dscp);
+    pub(super) fn flow(&self, network: &Network, line: &emulate::Config, hosts: &BTreeSet<IpAddr>) -> Option<Flow> {
+        let Traffic { stop, ip, source, .. } = self.traffic;
+        let (start, stop, dscp) = (network.start_of(self.traffic, self.member), *stop, ip.dscp);
         Some(Flow {
             name: self.name(),
             from: self.from,
             addresses: self.ends(line),
+            phase: self.traffic.start,
             start,
             stop,
             dscp,
-            kind: self.kind(source, seed, hosts)?,
+            kind: self.kind(source, network.seed, hosts)?,
         })
     }
 

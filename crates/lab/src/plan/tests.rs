@@ -1,3 +1,5 @@
+use lastmile_units::Duration;
+
 use super::*;
 use crate::spec::{ApplicationPlan, ConnectionPlan, Kind, Window};
 
@@ -51,6 +53,20 @@ fn a_transfer_over_quic_has_the_ports_and_settings_of_its_traffic() {
     let Kind::Quic(quic) = flow.kind else { panic!("{flow:?}") };
     assert_eq!((quic.bytes, quic.quic.datagram, quic.opener), (Some(1_000_000), 1350, End::Client));
     assert_ne!(quic.opener_port, quic.listener_port);
+}
+
+/// `start_jitter` is 100 ms, and at most a tenth of the run: the two downloads start in the first 100 ms.
+#[test]
+fn flows_start_when_the_simulated_ones_do() {
+    let scenario =
+        scenario("[[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\ncount = 2\n[[traffic]]\nkind = \"ping\"\n");
+    let plan = Plan::of(&scenario, None, Kernel::default()).unwrap();
+    let starts: Vec<Instant> = plan.flows().iter().map(|flow| flow.start).collect();
+    let simulated = lastmile_sim::run(&scenario.network()).unwrap();
+    let pings = simulated.probes.iter().map(|probe| probe.start);
+    assert_eq!(starts, simulated.flows.iter().map(|flow| flow.start).chain(pings).collect::<Vec<_>>());
+    assert_eq!(starts, (0..starts.len()).map(|number| plan.start(number)).collect::<Vec<_>>());
+    assert!(starts[0] != starts[1] && starts.iter().all(|start| *start < Instant::ZERO + Duration::from_ms(100)));
 }
 
 #[test]

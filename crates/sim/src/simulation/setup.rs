@@ -2,7 +2,7 @@
 
 use lastmile_packet::{FlowId, Meta};
 use lastmile_queueing::random::Stream;
-use lastmile_units::{Duration, Instant};
+use lastmile_units::Instant;
 
 use super::state::Simulation;
 use crate::atm;
@@ -12,7 +12,7 @@ use crate::network::Net;
 use crate::network::flow::{FlowEntry, StateIndex};
 use crate::network::route::{self, LinkIndex, PathId};
 use crate::record::series::Sampler;
-use lastmile_model::{Autorate, BuildError, Network, NodeIndex, Observer, Source, Traffic};
+use lastmile_model::{Autorate, BuildError, Network, NodeIndex, Observer, Source};
 
 /// Why an index fits its type.
 const CHECKED: &str = "Network::check limits the number of flows";
@@ -77,7 +77,7 @@ impl<'a> Simulation<'a> {
                     self.net.losses.dialogues.insert(number);
                 }
                 self.net.flows.push(FlowEntry::new(index, state));
-                let start = start_of(network, traffic, member);
+                let start = network.start_of(traffic, member);
                 self.starts.push(start);
                 self.net.schedule(start, Event::Start(number));
                 if let Some(stop) = traffic.stop {
@@ -155,15 +155,4 @@ impl<'a> Simulation<'a> {
         }
         Ok(())
     }
-}
-
-/// The start of a flow of `traffic`: [`Network::start_jitter`].
-fn start_of(network: &Network, traffic: &Traffic, member: u32) -> Instant {
-    let end = traffic.stop.unwrap_or(Instant::ZERO + network.duration);
-    let most = network.start_jitter.min(end.since(traffic.start) / 10);
-    if most.is_zero() || matches!(traffic.source, Source::Replay(_)) {
-        return traffic.start;
-    }
-    let mut draw = Stream::new(network.seed, &format!("start of {}-{member}", traffic.name));
-    traffic.start + Duration::from_ps(draw.below(most.as_ps()))
 }
