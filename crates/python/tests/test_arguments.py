@@ -37,7 +37,7 @@ TYPES: dict[str, tuple[Callable[[], object], str]] = {
         "congestion: a dict of classes by traffic, and not of type int",
     ),
     "queues-link": (
-        lambda: lm.run(LINE, queues={OTHER: dict}),
+        lambda: lm.run(LINE, queues={OTHER: OTHER}),
         "queues: classes by link, which is a text, and not of type int",
     ),
     "compare-policy": (

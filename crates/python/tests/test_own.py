@@ -72,9 +72,10 @@ LIMITS = {"starved": (50, 50), "atm": (20, 30), "delayed": (100, 10)}
 
 
 def results(run: lm.Run) -> dict[str, Any]:
-    """The summary, without what a queue of Python does not tell: the name of its kind, and its limit."""
+    """The summary, without what a queue of Python does not tell, the name of its kind and its limit, and without the
+    number of events: packets that wait in a FIFO of Rust have none."""
     summary = json.loads(run.json())
-    del summary["inputs"]
+    del summary["inputs"], summary["events"]
     for link in summary["links"]:
         del link["queue_limit_bytes"]
         for counter in link["counters"]:

@@ -233,14 +233,17 @@ def test_a_heat_map_has_the_means_of_the_cells(download: lm.Scenario) -> None:
     means = [run["download_bps"] for run in compared.document["runs"]]
     shown = [float(text.get_text()) for text in axes.texts]
     assert shown == pytest.approx([mean / 1e6 for mean in means], rel=0.01)
-    for given in ({"x": "access.up.rate"}, {"y": "access.down.rate"}):
-        axes = compared.plot.heatmap("download_bps", **given).axes[0]
+    given = compared.plot.heatmap("download_bps", x="access.up.rate"), compared.plot.heatmap(
+        "download_bps", y="access.down.rate"
+    )
+    for picture in given:
+        axes = picture.axes[0]
         assert (axes.get_xlabel(), axes.get_ylabel()) == ("access.up.rate", "access.down.rate")
     with pytest.raises(ValueError, match="two keys"):
         lm.compare(download, vary={"seed": [1, 2]}).plot.heatmap("download_bps")
     with pytest.raises(KeyError, match="no 'speed'"):
         compared.plot.measures("speed")
-    with pytest.raises(KeyError, match="'probe' is a group of measures: probe.mean_s"):
+    with pytest.raises(KeyError, match="'probe' is a group of measures: probe.lost_share, probe.max_s"):
         compared.plot.measures("probe")
     with pytest.raises(KeyError, match="no 'x' in 'download_bps.x': the part before it is no group"):
         compared.plot.measures("download_bps.x")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import SupportsIndex
 
 from lastmile import _lastmile
-from lastmile._arguments import axes, mapping, paths, wrong
+from lastmile._arguments import axes, named, paths, wrong
 from lastmile._lastmile import Analysis, Comparison, Reproduction, Run, Scenario
 from lastmile._own import Controls, Queues
 from lastmile._progress import Progress, callback

@@ -255,10 +255,11 @@ class RunPlots:
         if rates:
             axes.axvline(sum(rates) / len(rates), color="#1f2328", linewidth=1, linestyle=(0, (6, 3)))
         row = next((row for row in summary["fairness"] if row["direction"] == direction), None)
-        words = "" if row is None or row["jain_index"] is None else f", Jain's index {row['jain_index']:.3f}"
-        if words and row["flows"] < len(flows):
+        words = ""
+        if row is not None and row["jain_index"] is not None:
             # The index counts flows that share the line for half of their times.
-            words += f" of {row['flows']} of {len(flows)}"
+            of = f" of {row['flows']} of {len(flows)}" if row["flows"] < len(flows) else ""
+            words = f", Jain's index {row['jain_index']:.3f}{of}"
         axes.set(title=f"Goodput of flows {direction}{words}", xlabel=f"goodput, {name}; dashed: mean")
         axes.invert_yaxis()
         axes.grid(visible=False, axis="y")
