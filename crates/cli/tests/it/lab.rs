@@ -84,9 +84,8 @@ fn kernel_tcp_gets_what_the_simulated_one_gets() {
     assert!(2 * acks.as_u64().unwrap() <= data.as_u64().unwrap() + 16, "{acks} ACKs of {data} segments");
     // One packet of voice every 20 ms for 4 s less the 100 ms within which a flow starts, as the simulated one does.
     let [voice, simulated] = [live, &document["simulated"]].map(|run| &run["flows"][1]);
-    let packets = voice["data_packets"].as_u64();
-    assert!(packets.is_some_and(|packets| (195..=200).contains(&packets)), "{voice}");
-    assert_eq!((packets, voice["name"].as_str()), (simulated["data_packets"].as_u64(), Some("voice")));
+    assert!(voice["name"] == "voice" && voice["data_packets"].as_u64() > Some(194), "{voice}");
+    assert_eq!(voice["data_packets"], simulated["data_packets"]);
     for file in ["report.html", "live/summary.json", "live/live.json", "live/series.parquet", "simulated/summary.json"]
     {
         assert!(scratch.path.join("results").join(file).exists(), "{file}");
