@@ -23,23 +23,21 @@ pub struct Gateway {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Route<A> {
     metric: u32,
-    /// All zeros without a gateway.
-    gateway: A,
+    gateway: Option<A>,
     device: String,
-    by_gateway: bool,
 }
 
 /// The gateway of IPv4 with the least metric; `None` without one, as on a point-to-point line.
 #[must_use]
 pub fn v4() -> Option<Gateway> {
-    let route = by_gateway(of_v4(&table("route")))?;
-    Some(Gateway { address: (route.gateway, 0).into(), device: route.device })
+    let (address, device) = by_gateway(of_v4(&table("route")))?;
+    Some(Gateway { address: (address, 0).into(), device })
 }
 
 /// The gateway of IPv6 with the least metric.
 #[must_use]
 pub fn v6() -> Option<Gateway> {
-    let Route { gateway: address, device, .. } = by_gateway(of_v6(&table("ipv6_route")))?;
+    let (address, device) = by_gateway(of_v6(&table("ipv6_route")))?;
     // Routers announce addresses of the link, which name a host together with the device.
     let scope = if address.is_unicast_link_local() { packet::index_of(&device).ok()?.cast_unsigned() } else { 0 };
     Some(Gateway { address: SocketAddrV6::new(address, 0, 0, scope).into(), device })
@@ -60,8 +58,10 @@ fn table(name: &str) -> String {
     fs::read_to_string(format!("/proc/self/net/{name}")).unwrap_or_default()
 }
 
-fn by_gateway<A: Ord>(routes: Vec<Route<A>>) -> Option<Route<A>> {
-    routes.into_iter().filter(|route| route.by_gateway).min()
+/// The gateway with the least metric, and its device.
+fn by_gateway<A: Ord>(routes: Vec<Route<A>>) -> Option<(A, String)> {
+    let route = routes.into_iter().filter(|route| route.gateway.is_some()).min()?;
+    Some((route.gateway?, route.device))
 }
 
 /// Whether a route has a gateway; `None` of one that is not in use, or that refuses packets.
@@ -80,9 +80,9 @@ fn of_v4(table: &str) -> Vec<Route<Ipv4Addr>> {
         };
         let word = |hex| u32::from_str_radix(hex, 16).ok();
         let is_default = word(destination)? == 0 && word(mask)? == 0;
-        let gateway = Ipv4Addr::from(word(gateway)?.to_ne_bytes());
-        let (metric, by_gateway) = (metric.parse().ok()?, uses_gateway(word(flags)?)?);
-        is_default.then(|| Route { metric, gateway, device: device.to_owned(), by_gateway })
+        let (metric, gateway) = (metric.parse().ok()?, Ipv4Addr::from(word(gateway)?.to_ne_bytes()));
+        let gateway = uses_gateway(word(flags)?)?.then_some(gateway);
+        is_default.then(|| Route { metric, gateway, device: device.to_owned() })
     };
     table.lines().filter_map(route).collect()
 }
@@ -99,9 +99,9 @@ fn of_v6(table: &str) -> Vec<Route<Ipv6Addr>> {
         let word = |hex| u32::from_str_radix(hex, 16).ok();
         let address = |hex| u128::from_str_radix(hex, 16).ok().map(Ipv6Addr::from);
         let is_default = address(destination)? == Ipv6Addr::UNSPECIFIED && word(prefix)? == 0 && device != "lo";
-        let (metric, by_gateway) = (word(metric)?, uses_gateway(word(flags)?)?);
-        let gateway = address(gateway)?;
-        is_default.then(|| Route { metric, gateway, device: device.to_owned(), by_gateway })
+        let (metric, gateway) = (word(metric)?, address(gateway)?);
+        let gateway = uses_gateway(word(flags)?)?.then_some(gateway);
+        is_default.then(|| Route { metric, gateway, device: device.to_owned() })
     };
     table.lines().filter_map(route).collect()
 }
@@ -119,7 +119,7 @@ mod tests {
                      eth0\t00000000\t0101A8C0\t0003\t0\t0\t100\t00000000\t0\t0\t0\n\
                      ppp0\t00000000\t00000000\t0001\t0\t0\t0\t00000000\t0\t0\t0\n\
                      eth0\t0001A8C0\t00000000\t0001\t0\t0\t100\t00FFFFFF\t0\t0\t0\n";
-        let found = by_gateway(of_v4(table)).map(|route| (route.gateway.to_string(), route.device));
+        let found = by_gateway(of_v4(table)).map(|(address, device)| (address.to_string(), device));
         assert_eq!(found, Some(("192.168.1.1".to_owned(), "eth0".to_owned())));
         // The route that packets take has no gateway.
         assert_eq!(of_v4(table).into_iter().min().unwrap().device, "ppp0");
@@ -137,7 +137,7 @@ mod tests {
         let line = "00000000000000000000000000000000 00 00000000000000000000000000000000 00 \
                     00000000000000000000000000000000 00000001 00000002 00000000 00000001     ppp0\n";
         assert_eq!(of_v6(none), []);
-        let found = |table: &str| by_gateway(of_v6(table)).map(|route| (route.gateway.to_string(), route.device));
+        let found = |table: &str| by_gateway(of_v6(table)).map(|(address, device)| (address.to_string(), device));
         assert_eq!(found(&format!("{none}{line}{router}")), Some(("fe80::1".to_owned(), "eth0".to_owned())));
         assert_eq!(of_v6(&format!("{none}{line}{router}")).into_iter().min().unwrap().device, "ppp0");
     }

@@ -113,6 +113,7 @@ fn the_unit_of_a_measurement_server_has_what_its_port_and_its_clients_need() {
     }
     assert_eq!(lines(&public, "MemoryMax"), ["6400M"]);
     assert!(public.contains("at most 200 clients with 32 streams take less than 3200 MB"), "{public}");
+    assert_eq!(unit(&["--limit-clients", "1001"]), "", "the server takes at most 1000");
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub(super) struct Arguments {
     limit_rate: Option<BitRate>,
 
     /// Clients at a time [default: 4]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit_clients: Option<u32>,
 
     #[command(flatten)]

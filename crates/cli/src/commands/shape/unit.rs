@@ -217,9 +217,9 @@ impl Unit {
     /// The text of the unit, in the form of systemd.unit(5), systemd.service(5) and
     /// systemd.exec(5).
     fn text(&self) -> String {
-        let Self { file, about, needs, settings, lan, wan, shape, reload, reads_file, realtime, .. } = self;
-        let Self { scraped_from, reflectors, .. } = self;
-        let read = if *reads_file { " CAP_DAC_READ_SEARCH" } else { "" };
+        let Self { file, about, needs, settings, lan, wan, shape, reload, realtime, scraped_from, reflectors, .. } =
+            self;
+        let read = if self.reads_file { " CAP_DAC_READ_SEARCH" } else { "" };
         let (nice, restrict) = if *realtime { (" CAP_SYS_NICE", "no") } else { ("", "yes") };
         let mut addresses = scraped_from.lines();
         for reflector in reflectors {
