@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
 # Runs COMMAND with its output shown, and with it the shell command OTHER, whose output follows at the end: `beside.sh
-# OTHER COMMAND...`. Fails if either fails. COMMAND often waits, as live tests do for their lines. OTHER has the lowest
-# priority, and takes the processor time that COMMAND leaves.
+# [--idle] OTHER COMMAND...`. Fails if either fails. With --idle OTHER has the lowest priority, and takes the processor
+# time that COMMAND leaves, which often waits.
 set -euo pipefail
-other=${1:?usage: scripts/beside.sh OTHER COMMAND...}
+idle=()
+if [ "${1:-}" = --idle ]; then
+  shift
+  idle=(nice -n 19)
+  ! chrt --idle 0 true 2>/dev/null || idle+=(chrt --idle 0)
+fi
+other=${1:?usage: scripts/beside.sh [--idle] OTHER COMMAND...}
 shift
 
-idle=(nice -n 19)
-! chrt --idle 0 true 2>/dev/null || idle+=(chrt --idle 0)
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 # A few seconds later, so that COMMAND has the lock of cargo's target directory first.

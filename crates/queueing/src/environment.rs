@@ -6,6 +6,7 @@ use lastmile_linklayer::{LinkLayer, preset};
 use lastmile_packet::{FlowDirectory, HashKey, NumberedFlows};
 
 use crate::ack::Handshakes;
+use crate::random::Stream;
 
 /// Surroundings for which [`crate::Spec::build_in`] builds a tree.
 #[derive(Clone)]
@@ -19,13 +20,17 @@ pub struct Environment {
     pub hash_key: HashKey,
     /// Handshakes seen in both directions: one value shared by all trees of one place.
     pub handshakes: Arc<Handshakes>,
+    /// The random stream of this tree, from which each discipline takes one of its own. `None`: the seeds of the
+    /// disciplines alone decide.
+    pub random: Option<Stream>,
 }
 
 impl Environment {
     /// A line whose packets carry their bytes, or are simulated and known by their flow number alone.
     #[must_use]
     pub fn new(link_layer: LinkLayer) -> Self {
-        Self { link_layer, flows: Arc::new(NumberedFlows), hash_key: HashKey::default(), handshakes: Arc::default() }
+        let flows = Arc::new(NumberedFlows);
+        Self { link_layer, flows, hash_key: HashKey::default(), handshakes: Arc::default(), random: None }
     }
 
     /// This environment with another directory of flows.
@@ -38,6 +43,12 @@ impl Environment {
     #[must_use]
     pub fn with_handshakes(self, handshakes: Arc<Handshakes>) -> Self {
         Self { handshakes, ..self }
+    }
+
+    /// This environment, whose disciplines take their random streams from `random`.
+    #[must_use]
+    pub fn with_random(self, random: Stream) -> Self {
+        Self { random: Some(random), ..self }
     }
 }
 

@@ -72,12 +72,13 @@ pub struct Line<P: Packet> {
 }
 
 impl<P: Packet> Line<P> {
-    /// An idle line. `losses` is the random stream that decides which packets are lost on the wire.
+    /// An idle line. `losses` is the random stream that decides which packets are lost on the wire; impairments and
+    /// grants take streams of their own from it.
     #[must_use]
     pub fn new(config: &Config, queue: Node<P>, losses: Stream) -> Self {
         let mut line = Self {
             queue,
-            transmitter: Transmitter::new(config.rate, config.trace.as_ref(), config.grants.as_deref()),
+            transmitter: Transmitter::new(config, &losses),
             meter: WireMeter::new(config.link_layer),
             codec: Codec::new(config.compression),
             delay: config.delay,

@@ -216,7 +216,12 @@ pub(crate) static SECTION: Section = Section {
         ),
         Key::optional("peak_burst", Kind::WireBytes, PEAK_BURST, "Token bucket of the peak rate.")
             .at_least("1600 wire bytes"),
-        Key::with_default("seed", Kind::Count, "1", "Seed of collisions and back-off."),
+        Key::with_default(
+            "seed",
+            Kind::Count,
+            "1",
+            "Which random numbers decide collisions and back-off, with the scenario's seed and the link.",
+        ),
     ],
 };
 

@@ -307,19 +307,13 @@ pub(super) fn line<P: Packet + Send + 'static>(
     hash_key: HashKey,
     handshakes: &Arc<Handshakes>,
 ) -> Result<Line<P>, BuildError> {
-    let queue = node(&hop.queue, hop.line.link_layer, hash_key, handshakes)?;
-    Ok(Line::new(&hop.line, queue, Stream::new(seed, &format!("loss on link {}", hop.name))))
+    let losses = Stream::new(seed, &format!("loss on link {}", hop.name));
+    let environment = environment(hop.line.link_layer, hash_key, handshakes).with_random(losses.child("queue"));
+    Ok(Line::new(&hop.line, hop.queue.build_in(&environment)?, losses))
 }
 
-fn node<P: Packet + Send + 'static>(
-    spec: &Spec,
-    link_layer: LinkLayer,
-    hash_key: HashKey,
-    handshakes: &Arc<Handshakes>,
-) -> Result<Node<P>, BuildError> {
-    let mut environment = Environment::new(link_layer).with_handshakes(Arc::clone(handshakes));
-    environment.hash_key = hash_key;
-    spec.build_in(&environment)
+fn environment(link_layer: LinkLayer, hash_key: HashKey, handshakes: &Arc<Handshakes>) -> Environment {
+    Environment { hash_key, ..Environment::new(link_layer).with_handshakes(Arc::clone(handshakes)) }
 }
 
 /// A queue, ready to stand in front of a line.
@@ -336,7 +330,7 @@ impl Queue {
         hash_key: HashKey,
         handshakes: &Arc<Handshakes>,
     ) -> Result<Self, BuildError> {
-        Ok(Self { node: node(spec, link_layer, hash_key, handshakes)?, link_layer })
+        Ok(Self { node: spec.build_in(&environment(link_layer, hash_key, handshakes))?, link_layer })
     }
 }
 

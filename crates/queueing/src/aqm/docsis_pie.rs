@@ -174,7 +174,7 @@ impl Mechanism for Config {
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
-        let pie = DocsisPie::new(self, &site.environment.link_layer);
+        let pie = DocsisPie::new(&Self { seed: site.seed(self.seed), ..*self }, &site.environment.link_layer);
         Ok(Box::new(pie.ok_or_else(|| site.refuse(Problem::NoCells))?))
     }
 }

@@ -243,7 +243,7 @@ impl Mechanism for Config {
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
-        let dual = DualPi2::new(self, &site.environment.link_layer);
+        let dual = DualPi2::new(&Self { seed: site.seed(self.seed), ..*self }, &site.environment.link_layer);
         Ok(Box::new(dual.ok_or_else(|| site.refuse(Problem::NoCells))?))
     }
 }

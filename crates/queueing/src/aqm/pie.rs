@@ -127,7 +127,7 @@ impl Mechanism for Config {
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
-        let pie = Pie::new(self, &site.environment.link_layer);
+        let pie = Pie::new(&Self { control: self.control.seeded(site), ..*self }, &site.environment.link_layer);
         Ok(Box::new(pie.ok_or_else(|| site.refuse(Problem::NoCells))?))
     }
 }

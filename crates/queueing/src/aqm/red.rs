@@ -453,7 +453,8 @@ impl Mechanism for Config {
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
-        let red = Red::new(self, &site.environment.link_layer).map_err(|why| site.refuse(why))?;
+        let config = Self { seed: site.seed(self.seed), ..*self };
+        let red = Red::new(&config, &site.environment.link_layer).map_err(|why| site.refuse(why))?;
         Ok(Box::new(red.ok_or_else(|| site.refuse(Problem::NoCells))?))
     }
 }

@@ -236,7 +236,8 @@ impl Mechanism for Config {
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
-        Ok(Box::new(Cake::new(self, site.environment)))
+        let config = Self { seed: site.seed(self.seed), ..self.clone() };
+        Ok(Box::new(Cake::new(&config, site.environment)))
     }
 }
 

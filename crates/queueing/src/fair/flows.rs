@@ -10,7 +10,7 @@ use lastmile_units::{ByteCount, PacketCount, WireBytes};
 
 use crate::ack::flow_map::TagMap;
 use crate::random::split_mix;
-use crate::spec::Problem;
+use crate::spec::{Problem, Site};
 use crate::{Backlog, Spec};
 
 /// The queues that there are: one for each tag ([`super::per::Per`]), or the buckets of a hash of tags.
@@ -28,6 +28,14 @@ pub enum FlowKeys {
 }
 
 impl FlowKeys {
+    /// The same keys for the discipline at `site`: which flows share a bucket differs from run to run.
+    pub(crate) fn seeded(self, site: &Site<'_>) -> Self {
+        match self {
+            Self::Exact => Self::Exact,
+            Self::Buckets { count, seed } => Self::Buckets { count, seed: site.seed(seed) },
+        }
+    }
+
     /// Refuses more buckets than [`Spec::MAX_BUCKETS`].
     pub(crate) fn check(self) -> Result<(), Problem> {
         match self {

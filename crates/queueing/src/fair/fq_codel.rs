@@ -208,7 +208,7 @@ impl Mechanism for Config {
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
-        Ok(Box::new(FqCodel::new(self, site.environment)))
+        Ok(Box::new(FqCodel::new(&Self { flows: self.flows.seeded(site), ..*self }, site.environment)))
     }
 }
 

@@ -198,7 +198,8 @@ impl Mechanism for Config {
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
-        Ok(Box::new(FqPie::new(self, site.environment)))
+        let config = Self { flows: self.flows.seeded(site), control: self.control.seeded(site), ..*self };
+        Ok(Box::new(FqPie::new(&config, site.environment)))
     }
 }
 

@@ -228,7 +228,7 @@ impl Mechanism for Config {
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
-        Ok(Box::new(Sfq::new(self, site.environment)))
+        Ok(Box::new(Sfq::new(&Self { flows: self.flows.seeded(site), ..*self }, site.environment)))
     }
 }
 

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use lastmile_linklayer::Pieces;
 use lastmile_units::{BitRate, Duration, Instant, Serialiser, WireBytes};
 
-use super::grants::{self, Station};
+use super::Config;
+use super::grants::Station;
 use super::trace::{Opportunities, Position, Step, Steps, Trace};
+use crate::random::Stream;
 
 const PS_PER_S: u128 = 1_000_000_000_000;
 
@@ -26,11 +28,12 @@ pub(super) enum Transmitter {
 }
 
 impl Transmitter {
-    pub(super) fn new(rate: Option<BitRate>, trace: Option<&Trace>, grants: Option<&grants::Config>) -> Self {
-        if let Some(grants) = grants {
-            return Self::Granted(Box::new(Station::new(grants)));
+    /// The transmitter of a line whose random numbers come from children of `random`.
+    pub(super) fn new(config: &Config, random: &Stream) -> Self {
+        if let Some(grants) = &config.grants {
+            return Self::Granted(Box::new(Station::new(grants, random)));
         }
-        match (trace, rate) {
+        match (&config.trace, config.rate) {
             (Some(Trace::Steps(steps)), _) => Self::Steps(Stepping::new(Arc::clone(steps))),
             (Some(Trace::Opportunities(opportunities)), _) => {
                 Self::Opportunities(Blocks::new(Arc::clone(opportunities)))

@@ -37,6 +37,13 @@ impl<'a> Site<'a> {
         BuildError { at: self.keys.join("."), problem: why.into() }
     }
 
+    /// The seed of the discipline that stands here, whose configuration has the seed `own`: another for each run, link
+    /// and place in the tree.
+    pub(crate) fn seed(&self, own: u64) -> u64 {
+        let random = self.environment.random.as_ref();
+        random.map_or(own, |random| random.child(&format!("{} {own}", self.keys.join("."))).bits())
+    }
+
     /// Builds what stands below the key `queue`.
     pub(crate) fn queue<P: Packet + Send + 'static>(&mut self, queue: &Spec) -> Built<P> {
         self.below("queue".into(), |site| site.build(queue))
@@ -52,5 +59,26 @@ impl<'a> Site<'a> {
         let built = build(self);
         self.keys.pop();
         built
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Stream;
+
+    #[test]
+    fn each_place_has_a_seed_of_its_own_where_the_tree_has_a_stream() {
+        let plain = Environment::default();
+        assert_eq!(Site::new(&plain).seed(7), 7);
+        let environment = Environment::default().with_random(Stream::new(1, "queue"));
+        let mut site = Site::new(&environment);
+        let root = site.seed(7);
+        let below = |site: &mut Site<'_>, key: &str| site.below(key.into(), |site| Ok(site.seed(7))).unwrap();
+        let mut seeds = vec![7, root, site.seed(8), below(&mut site, "classes[0]"), below(&mut site, "classes[1]")];
+        assert_eq!(site.seed(7), root);
+        seeds.sort_unstable();
+        seeds.dedup();
+        assert_eq!(seeds.len(), 5);
     }
 }

@@ -115,7 +115,8 @@ pub(super) mod pie_keys {
 }
 
 /// The key `seed` of the random numbers that decide.
-pub(super) const RANDOM: Key = Key::with_default("seed", Kind::Count, "1", "Which random numbers decide.");
+pub(super) const RANDOM: Key =
+    Key::with_default("seed", Kind::Count, "1", "Which random numbers decide, with the scenario's seed and the link.");
 
 /// The control of PIE, whose random numbers come from the seed at the key `seed`.
 pub(super) fn pie_control(table: &Table<'_>, seed: &'static str) -> Option<pie::Parameters> {

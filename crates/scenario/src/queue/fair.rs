@@ -27,7 +27,8 @@ const PER: Key = Key::with_default(
     "Each of these has a queue: flow, source address, destination address, or pair of addresses. A host with many \
      flows then gets no more than one with a few.",
 );
-const SEED: Key = Key::with_default("seed", Kind::Count, "1", "Which flows share a bucket.");
+const SEED: Key =
+    Key::with_default("seed", Kind::Count, "1", "Which flows share a bucket, with the scenario's seed and the link.");
 
 impl Readable for sfq::Config {
     const SECTION: &'static Section = &Section {
@@ -203,7 +204,12 @@ impl Readable for fq_pie::Config {
             FLOWS,
             EXACT,
             PER,
-            Key::with_default("seed", Kind::Count, "1", "Which flows share a bucket, and which random numbers decide."),
+            Key::with_default(
+                "seed",
+                Kind::Count,
+                "1",
+                "Which flows share a bucket, and which random numbers decide, with the scenario's seed and the link.",
+            ),
             ROUND,
             PACKETS,
             MEMORY,

@@ -23,6 +23,7 @@ mod totals;
 mod transfer;
 mod user;
 mod video;
+mod wakes;
 mod web;
 mod writer;
 

@@ -39,13 +39,15 @@ impl LinkState {
         punctual: bool,
     ) -> Result<Self, BuildError> {
         let hop = network.hop_of(link);
-        let environment =
-            Environment::new(hop.line.link_layer).with_flows(Arc::clone(flows)).with_handshakes(Arc::clone(handshakes));
+        let losses = Stream::new(network.seed, &format!("loss on link {}", hop.name));
+        let environment = Environment::new(hop.line.link_layer)
+            .with_flows(Arc::clone(flows))
+            .with_handshakes(Arc::clone(handshakes))
+            .with_random(losses.child("queue"));
         let queue = hop
             .queue
             .build_in::<Meta>(&environment)
             .map_err(|source| BuildError::Queue { link: hop.name.clone(), source })?;
-        let losses = Stream::new(network.seed, &format!("loss on link {}", hop.name));
         Ok(Self {
             line: Line::new(&hop.line, queue, losses).with_flows(Arc::clone(flows)),
             monitor: Monitor::default(),

@@ -1,11 +1,15 @@
 //! Equal seeds give equal runs, on any number of threads; different seeds give different runs.
 
 use lastmile_model::outcome::Outcome;
-use lastmile_model::{Network, Source};
+use lastmile_model::{Network, Source, Steady};
 use lastmile_model::{Observer, Passage};
+use lastmile_queueing::Limit;
+use lastmile_queueing::aqm::{docsis_pie, pie, red};
+use lastmile_queueing::fair::fq_pie;
+use lastmile_queueing::spec::Spec;
 use lastmile_sim::{Advance, Simulation};
 use lastmile_tcp::Config;
-use lastmile_units::{BitRate, ByteCount, Duration, Instant, Ratio};
+use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, Ratio};
 use std::sync::{Arc, Mutex};
 
 use crate::build;
@@ -100,4 +104,41 @@ fn pauses_change_nothing() {
 #[test]
 fn another_seed_loses_other_packets() {
     assert_ne!(trace(7), trace(8));
+}
+
+/// Random numbers of queues differ from seed to seed and from link to link: a study over seeds measures their effect, and
+/// lines do not drop in step.
+#[test]
+fn queues_draw_by_the_seed_of_the_run_and_by_the_link() {
+    let rate = BitRate::from_mbit_per_s(1);
+    let queues = [
+        Spec::Pie(pie::Config::default()),
+        Spec::DocsisPie(docsis_pie::Config::of(rate, Limit::Packets(PacketCount::new(200)))),
+        Spec::FqPie(fq_pie::Config::default()),
+        Spec::Red(red::Config { bandwidth: rate, ..red::Config::default() }),
+    ];
+    let drops = |seed, queue: &Spec| {
+        let mut network = build::line(1_000, 1_000, "ip", Duration::from_ms(10));
+        network.seed = seed;
+        network.links.iter_mut().for_each(|link| link.hop.queue = queue.clone());
+        let interval = Duration::from_us(3_300);
+        let stream = Source::Constant { interval, size: ByteCount::new(500), kind: Steady::Voice };
+        network.traffic.push(build::traffic("up", 0, 1, stream.clone()));
+        network.traffic.push(build::traffic("down", 1, 0, stream));
+        let log = Log::default();
+        assert!(Simulation::new(&network, Some(Box::new(log.clone()))).unwrap().finish().conservation.holds());
+        let lines = log.0.lock().unwrap().clone();
+        [0, 1].map(|link| {
+            let of_link = format!(" {link} Dropped(Aqm)");
+            let lines = lines.iter().filter(|line| line.contains(&of_link));
+            lines.filter_map(|line| line.split(' ').next().map(str::to_owned)).collect::<Vec<_>>()
+        })
+    };
+    for queue in queues {
+        let first = drops(1, &queue);
+        assert!(first[0].len() > 20, "{queue:?}: {} drops", first[0].len());
+        assert_eq!(first, drops(1, &queue), "{queue:?}");
+        assert_ne!(first[0], first[1], "both links, {queue:?}");
+        assert_ne!(first, drops(2, &queue), "{queue:?}");
+    }
 }

@@ -5,6 +5,7 @@ use lastmile_units::{ByteCount, Duration, Instant, WireBytes};
 
 use crate::aqm::pi::{Clock, Gains, ONE, percent};
 use crate::random::Stream;
+use crate::spec::Site;
 
 /// The parameters of the control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,6 +59,11 @@ pub enum PieError {
 }
 
 impl Parameters {
+    /// The same parameters for the discipline at `site`.
+    pub(crate) fn seeded(self, site: &Site<'_>) -> Self {
+        Self { seed: site.seed(self.seed), ..self }
+    }
+
     /// tc-pie(8): alpha and beta are from 0 to 32.
     pub const LARGEST_GAIN: u32 = 32;
 

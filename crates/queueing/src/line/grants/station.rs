@@ -62,7 +62,8 @@ enum Source {
 }
 
 impl Station {
-    pub(in crate::line) fn new(config: &Config) -> Self {
+    /// A station whose collisions and back-off take their random numbers from a child of `random`.
+    pub(in crate::line) fn new(config: &Config, random: &Stream) -> Self {
         let whole = config.whole_burst().map(|burst| match &config.requests {
             Some(_) => burst,
             None => Unasked::new(config, config.proactive).largest(),
@@ -78,7 +79,7 @@ impl Station {
             asks_at: None,
             next_opportunity: Instant::ZERO,
             attempts: 0,
-            back_off: Stream::new(config.seed, "grants"),
+            back_off: random.child(&format!("grants {}", config.seed)),
             counts: Counts::default(),
         }
     }

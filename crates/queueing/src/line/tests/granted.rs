@@ -397,11 +397,30 @@ fn the_mean_rate_is_that_of_buckets_or_of_proactive_grants() {
     assert_eq!(kbit(&Grants { limits: Vec::new(), ..both }), Some(8_000));
 }
 
+/// Lines of one configuration collide at other times, as their streams have it.
+#[test]
+fn collisions_are_those_of_the_stream_of_the_line() {
+    let starts = |stream: Stream| {
+        let contention = Some(Contention { first: 1, last: 4, collisions: Ratio::from_percent(50).unwrap() });
+        let grants = asking(Requests { contention, ..requests() });
+        let config = Config { grants: Some(Box::new(grants)), ..config(1, "ip") };
+        let fifo = Fifo::in_packets(PacketCount::new(100), Overflow::Tail);
+        let packets: Vec<(u64, u16)> = (0..20).map(|number| (number * 50_000, 100)).collect();
+        let sent = run(&mut Line::new(&config, Box::new(fifo), stream), &packets);
+        sent.into_iter().map(|(_, start, _)| start).collect::<Vec<_>>()
+    };
+    let first = starts(Stream::new(1, "loss on link up"));
+    assert_eq!(first, starts(Stream::new(1, "loss on link up")));
+    assert_ne!(first, starts(Stream::new(2, "loss on link up")));
+    assert_ne!(first, starts(Stream::new(1, "loss on link up-2")));
+}
+
 /// All requests collide half of the time, and are repeated; everything is sent in the end, in order.
 #[test]
 fn collided_requests_are_repeated_after_a_back_off() {
     let contention = Some(Contention { first: 1, last: 4, collisions: Ratio::from_percent(50).unwrap() });
-    let mut line = granted(asking(Requests { contention, asks: Asks::Packet, ..requests() }));
+    let grants = asking(Requests { contention, asks: Asks::Packet, ..requests() });
+    let mut line = granted(Grants { seed: 2, ..grants });
     let packets: Vec<(u64, u16)> = (0..200).map(|number| (number * 100, 100)).collect();
     let sent = run(&mut line, &packets);
     assert!(sent.iter().map(|(number, ..)| *number).eq(0..200));
