@@ -7,7 +7,7 @@ use super::*;
 
 /// `text` in a format, with intervals of a second.
 fn convert(text: &str, repeat: Option<Duration>, format: Format, length: Option<Duration>) -> Result<Written, String> {
-    let Content { trace, has, .. } = file::read(text, BASE, repeat, None).unwrap();
+    let Content { trace, has, .. } = file::read(text, BASE, repeat, None).expect("a trace");
     write(&trace, has, format, Duration::from_s(1), length)
 }
 
