@@ -5,7 +5,7 @@
 //! packet is kept, with options that are marked as cut. A packet of TCP without a length has that of its frame, up to
 //! 65 535 octets.
 
-use lastmile_packet::{ParseError, Parsed, parse_headers};
+use lastmile_packet::{ParseError, Parsed, lacks_length, parse_headers};
 
 /// The longest fixed headers: IPv4 at most 60 bytes, IPv6 40, TCP 20 and at most 40 of options.
 const LONGEST: usize = 120;
@@ -38,18 +38,6 @@ fn parse_damaged(bytes: &[u8], whole: u32, error: ParseError) -> Result<Parsed, 
         return parse_cut(&headers[..kept], parse_headers(&headers[..kept]));
     }
     parse_cut(bytes, Err(error))
-}
-
-/// True for a packet of TCP whose header has no length, also with the option of jumbograms (RFC 2675).
-fn lacks_length(bytes: &[u8]) -> bool {
-    const HOP_BY_HOP: u8 = 0;
-    match bytes {
-        [first, _, 0, 0, _, _, _, _, _, TCP, ..] if first >> 4 == 4 => true,
-        [first, _, _, _, 0, 0, next, rest @ ..] if first >> 4 == 6 => {
-            *next == TCP || *next == HOP_BY_HOP && rest.get(V6_HEADER - 7) == Some(&TCP)
-        }
-        _ => false,
-    }
 }
 
 /// Reads the packet without the options that were cut, if this is why it cannot be read.

@@ -51,7 +51,7 @@ pub use list::AckList;
 pub use meta::{AckFields, Mark, Meta, TcpFlags};
 pub use options::{Options, SackBlock, SynOptions};
 pub use packet::Packet;
-pub use parse::{Parsed, checksums_hold, parse, parse_headers};
+pub use parse::{Parsed, checksums_hold, lacks_length, parse, parse_headers};
 pub use protocol::Protocol;
 pub use quic::QuicHeader;
 pub use segment::{PureAck, Segment};

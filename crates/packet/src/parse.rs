@@ -98,6 +98,21 @@ pub(crate) fn read(bytes: &[u8], meta: &mut Meta) -> Result<(FlowKey, u8), Parse
     Ok(read)
 }
 
+/// True for a packet of TCP whose header has no length, as of captures before segmentation by a device: large send
+/// offload of Windows, and BIG TCP of Linux, also with the option of jumbograms (RFC 2675).
+#[must_use]
+pub fn lacks_length(bytes: &[u8]) -> bool {
+    const TCP: u8 = protocol::TCP;
+    const HOP_BY_HOP: u8 = 0;
+    match bytes {
+        [first, _, 0, 0, _, _, _, _, _, TCP, ..] if first >> 4 == 4 => true,
+        [first, _, _, _, 0, 0, next, rest @ ..] if first >> 4 == 6 => {
+            *next == TCP || *next == HOP_BY_HOP && rest.get(ipv6::HEADER_LEN - 7) == Some(&TCP)
+        }
+        _ => false,
+    }
+}
+
 // Inlined, so that no caller copies the result of every packet.
 #[inline]
 fn read_headers(bytes: &[u8], meta: &mut Meta) -> Result<(FlowKey, u8), ParseError> {

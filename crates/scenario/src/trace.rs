@@ -18,6 +18,7 @@ use crate::schema::{Key, Kind, Section, names};
 pub mod file;
 pub mod generate;
 mod rattan;
+pub mod write;
 
 use file::TimeUnit;
 use generate::{Base, Generator};
@@ -38,14 +39,14 @@ pub(crate) static SECTION: Section = Section {
             bytes takes an opportunity. A file whose first line is \
             `at,rate` is a table of steps, with columns `delay` and `loss` if they change; rate `0` is an outage, \
             during which packets wait. A line `# repeat = \"60 s\"` in it says when it starts again. JSON is a trace \
-            of Rattan (the crate netem-trace): static and repeated patterns of `Bw`, `Delay` and `Loss`, alone or in \
-            a list. A step that leaves a value out has that of the direction. The loss of a step takes the place of \
-            a share of the direction; a loss model there, in bursts or with a correlation, acts with it. Both \
-            directions start their traces with the run. A `start` in one direction holds in the other too, unless that \
-            states its own. What needs one rate (the default queue, a limit in time, the shapers of a policy, k) takes \
-            the mean over the period, or over the duration of the run where a trace is played once; the unloaded round \
-            trip takes the least delay. Of several access lines each has a generated trace of its own, and all have \
-            one `start`.",
+            of Rattan (the crate netem-trace): static and repeated patterns of `Bw`, `Delay` and `Loss`; a list of \
+            them, which Rattan does not have, is read too. A step that leaves a value out has that of the direction. \
+            The loss of a step takes the place of a share of the direction; a loss model there, in bursts or with a \
+            correlation, acts with it. Both directions start their traces with the run. A `start` in one direction \
+            holds in the other too, unless that states its own. What needs one rate (the default queue, a limit in \
+            time, the shapers of a policy, k) takes the mean over the period, or over the duration of the run where a \
+            trace is played once; the unloaded round trip takes the least delay. Of several access lines each has a \
+            generated trace of its own, and all have one `start`.",
     keys: &[
         Key::optional("file", Kind::Text, "the steps", "Name of the file, seen from the scenario's folder."),
         Key::optional("steps", Kind::Tables("the steps below"), "the file", "The steps in the order of time."),

@@ -54,6 +54,83 @@ fn a_converted_trace_is_the_same_line() {
     assert!(down["drops"]["wire_loss"].as_u64() > Some(0), "{down}");
 }
 
+/// A cell of Rattan loads a file with one kind of trace. lastmile reads the three in a list.
+#[test]
+fn delays_and_losses_for_rattan_are_files_of_their_own() {
+    let scratch = scratch();
+    let table = "# repeat = \"2 s\"\nat,rate,delay,loss\n0 s,8 Mbit/s,10 ms,1 %\n1 s,0,20 ms,0 %\n";
+    std::fs::write(scratch.path.join("line.csv"), table).unwrap();
+    let refused = scratch.run("lastmile trace line.csv --to rattan");
+    assert_eq!((refused.code, refused.stdout.as_str()), (2, ""));
+    assert_eq!(
+        refused.stderr,
+        "error: a cell of Rattan loads rates, delays or losses: each is a file of its own\n\
+         hint: --out NAME.json, which writes NAME.delay.json and NAME.loss.json too\n"
+    );
+    let output = scratch.run("lastmile trace line.csv --to rattan --out new/line.json");
+    let notes = "note: the delay of each step is in new/line.delay.json\n\
+                 note: the loss of each step is in new/line.loss.json\n";
+    assert_eq!((output.code, output.stdout.as_str(), output.stderr.as_str()), (0, "", notes));
+    let texts = ["line", "line.delay", "line.loss"]
+        .map(|name| std::fs::read_to_string(scratch.path.join(format!("new/{name}.json"))).unwrap());
+    let names = ["RepeatedBwPatternConfig", "RepeatedDelayPatternConfig", "RepeatedLossPatternConfig"];
+    for (text, name) in texts.iter().zip(names) {
+        assert!(text.starts_with(&format!("{{\n  \"{name}\": {{\n    \"count\": 0,\n")), "{text}");
+    }
+    std::fs::write(scratch.path.join("all.json"), format!("[{}]", texts.join(","))).unwrap();
+    assert_eq!(printed(&scratch, "lastmile trace all.json --to csv"), table);
+    printed(&scratch, "lastmile trace new/line.json");
+}
+
+/// A block each 100 ms until the last step, at 900 s; a second of it has a block each millisecond.
+#[test]
+fn what_mahimahi_makes_of_a_table_that_is_played_once_is_told() {
+    let scratch = scratch();
+    std::fs::write(scratch.path.join("once.csv"), "at,rate\n0 s,120.32 kbit/s\n900 s,12.032 Mbit/s\n").unwrap();
+    let to_mahimahi = |length: &str| {
+        let output = scratch.run(&format!("lastmile trace once.csv --to mahimahi{length}"));
+        let last = output.stdout.lines().last().unwrap().to_owned();
+        (output.code, output.stdout.lines().count(), last, output.stderr)
+    };
+    let whole = "note: mahimahi starts again after 901 s, where the table holds its last step\n";
+    assert_eq!(to_mahimahi(""), (0, 10_000, "901000".to_owned(), whole.to_owned()));
+    let cut = "note: mahimahi starts again after 90 s; later steps that are left out: 1\n";
+    assert_eq!(to_mahimahi(" --length 90s"), (0, 900, "90000".to_owned(), cut.to_owned()));
+}
+
+/// Slots of 5g-tdd send upstream in a part of the time. A table of the granted rates, with the same grants, is the same
+/// line; mahimahi, which has no grants, gets their mean.
+#[test]
+fn a_trace_with_grants_can_be_used_again_with_them() {
+    let scratch = scratch();
+    let up = |trace: &str, name: &str| {
+        let up = "up = { rate = \"1 Mbit/s\", delay = \"20 ms\" }";
+        let granted = format!("up = {{ delay = \"20 ms\", trace = {{ {trace} }}, grants = {{ kind = \"5g-tdd\" }} }}");
+        std::fs::write(scratch.path.join(name), SCENARIO.replace(up, &granted)).unwrap();
+    };
+    up(
+        "steps = [{ at = \"0 s\", rate = \"40 Mbit/s\" }, { at = \"5 s\", outage = true }, \
+         { at = \"7 s\", rate = \"20 Mbit/s\" }], repeat = \"15 s\"",
+        "granted.toml",
+    );
+    let csv = printed(&scratch, "lastmile trace granted.toml --link up --to csv");
+    assert_eq!(csv, "# repeat = \"15 s\"\nat,rate,delay\n0 s,40 Mbit/s,20 ms\n5 s,0,20 ms\n7 s,20 Mbit/s,20 ms\n");
+    std::fs::write(scratch.path.join("up.csv"), csv).unwrap();
+    up("file = \"up.csv\"", "again.toml");
+    let told = "link up: what its grants let pass in the mean; --to csv writes the rates of the granted slots\n";
+    let summary = |name: &str| {
+        let output = scratch.run(&format!("lastmile trace {name} --link up --json"));
+        assert_eq!((output.code, output.stderr.as_str()), (0, told));
+        output.stdout
+    };
+    assert_eq!(summary("again.toml"), summary("granted.toml"));
+    let output = scratch.run("lastmile trace granted.toml --link up --to mahimahi");
+    assert!(output.stderr.starts_with(told), "{}", output.stderr);
+    // 360 Mbit in the usable part of the slots: less than a quarter.
+    let bits = output.stdout.lines().count() * 1504 * 8;
+    assert!((70_000_000..90_000_000).contains(&bits), "{bits}");
+}
+
 #[test]
 fn out_makes_the_folder_of_its_file() {
     let scratch = scratch();
@@ -175,6 +252,31 @@ fn options_without_effect_are_refused() {
         "cell.toml: --length changes nothing; this trace starts again after 30 s\nhint: `length` or `repeat` of the \
          trace in the scenario",
     );
+    std::fs::write(scratch.path.join("line.up"), "1\n2\n3\n").unwrap();
+    std::fs::write(scratch.path.join("once.csv"), "at,rate,delay\n0 s,8 Mbit/s,5 ms\n").unwrap();
+    std::fs::write(scratch.path.join("line.pcap"), capture(&BOTH_WAYS)).unwrap();
+    for (options, period) in [("line.up", "3 ms"), ("line.csv", "2 s"), ("line.pcap --towards 192.0.2.1", "3.2 s")] {
+        let file = options.split(' ').next().unwrap();
+        let expected = format!("{file}: --length changes nothing; this trace starts again after {period}");
+        refused(&format!("{options} --length 5s"), &expected);
+    }
+    for to in ["csv", "rattan"] {
+        let held = "once.csv: --length changes nothing; the last step holds for ever, also where it is written";
+        refused(&format!("once.csv --length 5s --to {to}"), held);
+    }
+    let steps = "--interval changes nothing; it is for captures, and for packet-delivery traces with --to csv and \
+                 --to rattan";
+    for options in ["line.up", "line.up --to mahimahi", "line.csv --to csv", "cell.toml --to csv"] {
+        let file = options.split(' ').next().unwrap();
+        refused(&format!("{options} --interval 1s"), &format!("{file}: {steps}"));
+    }
+    refused("line.up --rate 1Mbit/s", "line.up: --rate changes nothing; the trace says when packets are sent");
+    refused("line.csv --rate 1Mbit/s", "line.csv: --rate changes nothing; each step has a rate");
+    refused("once.csv --delay 1ms", "once.csv: --delay changes nothing; each step has a delay");
+    refused(
+        "--generate cell --rate 1Mbit/s --interval 1s",
+        "--generate: --interval changes nothing; it is for a capture, a trace in a file, a scenario",
+    );
     refused(
         "--generate cell --rate 1Mbit/s --direction up",
         "--generate: --direction changes nothing; it is for a measurement",
@@ -239,20 +341,44 @@ fn the_unit_of_a_slow_trace_is_stated() {
 
 /// A capture (pcap, nanoseconds, raw IP) of packets between 192.0.2.1 and 192.0.2.2: their milliseconds, the last
 /// octets of source and destination, and their bytes.
-fn capture(packets: &[(u64, u8, u8, u16)]) -> Vec<u8> {
+fn capture(packets: &[(u64, u8, u8, u32)]) -> Vec<u8> {
+    capture_of(packets, 17, |length| length as u16)
+}
+
+/// Packets of this IP protocol whose headers have the length that `stated` makes of theirs.
+fn capture_of(packets: &[(u64, u8, u8, u32)], protocol: u8, stated: fn(u32) -> u16) -> Vec<u8> {
     let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
     let mut bytes = words(&[0xa1b2_3c4d, 0x0004_0002, 0, 0, 65_535, 101]);
     for (ms, source, destination, length) in packets {
         let ns = ms % 1000 * 1_000_000;
-        bytes.extend(words(&[1_000 + (ms / 1000) as u32, ns as u32, 20, u32::from(*length)]));
-        bytes.extend([0x45, 0, (length >> 8) as u8, *length as u8, 0, 0, 0, 0, 64, 17, 0, 0]);
+        bytes.extend(words(&[1_000 + (ms / 1000) as u32, ns as u32, 20, *length]));
+        let [high, low] = stated(*length).to_be_bytes();
+        bytes.extend([0x45, 0, high, low, 0, 0, 0, 0, 64, protocol, 0, 0]);
         bytes.extend([192, 0, 2, *source, 192, 0, 2, *destination]);
     }
     bytes
 }
 
+/// Large send offload of Windows leaves the length of the header empty, and BIG TCP of Linux has none for more than 64
+/// kB: the frame says it. 30 kB and 185 kB in a second are 240 and 1480 kbit/s.
+#[test]
+fn a_packet_of_tcp_without_a_length_has_that_of_its_frame() {
+    let scratch = Scratch::new();
+    let csv = |packets: &[(u64, u8, u8, u32)], stated| {
+        std::fs::write(scratch.path.join("tso.pcap"), capture_of(packets, 6, stated)).unwrap();
+        printed(&scratch, "lastmile trace tso.pcap --interval 1s --to csv")
+    };
+    let mut packets = [(0, 1, 2, 30_000), (1_000, 1, 2, 30_000), (2_000, 1, 2, 1_500)];
+    let without = csv(&packets, |_| 0);
+    assert_eq!(without, "# repeat = \"2 s\"\nat,rate\n0 s,240 kbit/s\n");
+    assert_eq!(csv(&packets, |length| length as u16), without);
+    packets[1].3 = 185_000;
+    let big = csv(&packets, |length| u16::try_from(length).unwrap_or(0));
+    assert_eq!(big, "# repeat = \"2 s\"\nat,rate\n0 s,240 kbit/s\n1 s,1.48 Mbit/s\n");
+}
+
 /// Host 1 sends 1000 bytes in the first second, 500 in the next and none in the third; host 2 sends none, 250 and 125.
-const BOTH_WAYS: [(u64, u8, u8, u16); 6] =
+const BOTH_WAYS: [(u64, u8, u8, u32); 6] =
     [(0, 1, 2, 1000), (1000, 1, 2, 500), (1500, 2, 1, 250), (2999, 2, 1, 125), (3000, 1, 2, 60), (3200, 2, 1, 60)];
 
 /// The second of each trace is the second of the capture, whichever direction began it and ended it.

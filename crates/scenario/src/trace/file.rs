@@ -1,6 +1,5 @@
 //! Files of traces: tables of steps (CSV), packet-delivery traces of mahimahi, JSON of Rattan.
 
-use std::fmt::{Display, Write as _};
 use std::sync::Arc;
 
 use lastmile_queueing::line::trace::{Opportunities, Step, Steps, Trace, TraceError};
@@ -19,8 +18,6 @@ const SHORT: std::ops::Range<Duration> = Duration::from_ms(10)..Duration::from_s
 /// A packet-delivery trace that is longer and slower than these is in microseconds.
 const LONGEST: Duration = Duration::from_s(1800);
 const SLOWEST: BitRate = BitRate::from_mbit_per_s(1);
-
-const PS_PER_MS: u64 = 1_000_000_000;
 
 /// The unit of the times in a packet-delivery trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,13 +81,15 @@ pub struct Content {
     pub trace: Trace,
     /// What it has beside rates.
     pub has: Has,
+    /// A step took its rate from the base.
+    pub took_rate: bool,
     /// The first step without a delay, and the first without a loss, that other steps may state: its line, and what it
     /// lacks. The step took it from the base.
     pub lacks: Vec<(usize, &'static str)>,
 }
 
 /// The beginning of the line of a table that says when it starts again.
-const REPEAT: &str = "# repeat = ";
+pub(super) const REPEAT: &str = "# repeat = ";
 
 /// Reads a trace in any of the formats. Steps take from `base` what the file leaves out, and `repeat` counts
 /// rather than the period of the file. Without a `unit` a packet-delivery trace is in milliseconds, and must have a
@@ -113,12 +112,13 @@ fn read_any(text: &str, base: Base, repeat: Option<Duration>, unit: Option<TimeU
     match rows.peek() {
         None => Err("an empty trace".to_owned()),
         Some((_, row)) if row.starts_with(['{', '[']) => {
-            let (steps, period, has) = rattan::read(text, base)?;
-            Ok(Content { format: Format::Rattan, trace: in_steps(steps, repeat.or(period))?, has, lacks: Vec::new() })
+            let rattan::Parts { steps, period, has, took_rate } = rattan::read(text, base)?;
+            let trace = in_steps(steps, repeat.or(period))?;
+            Ok(Content { format: Format::Rattan, trace, has, took_rate, lacks: Vec::new() })
         }
         Some((_, row)) if row.chars().all(|digit| digit.is_ascii_digit()) => {
             let trace = mahimahi(rows, repeat, unit)?;
-            Ok(Content { format: Format::Mahimahi, trace, has: Has::default(), lacks: Vec::new() })
+            Ok(Content { format: Format::Mahimahi, trace, has: Has::default(), took_rate: false, lacks: Vec::new() })
         }
         Some((number, header)) => {
             let columns = header.split(',').map(|name| Column::of(*number, name.trim()));
@@ -141,6 +141,7 @@ fn table<'a>(
     repeat: Option<Duration>,
 ) -> Result<Content, String> {
     let (mut steps, mut before, mut empty) = (Vec::new(), None, [None; 2]);
+    let mut took_rate = !columns.contains(&Column::Rate);
     for (number, row) in rows {
         let cells: Vec<&str> = row.split(',').map(str::trim).collect();
         let step = step(&cells, columns, base).map_err(|error| format!("line {number}: {error}"))?;
@@ -148,14 +149,15 @@ fn table<'a>(
             return Err(format!("line {number}: at {}, not later than the {before} before", step.at));
         }
         steps.push(step);
+        let is_empty = |of| columns.iter().zip(&cells).any(|(column, cell)| *column == of && cell.is_empty());
+        took_rate |= is_empty(Column::Rate);
         for (empty, of) in empty.iter_mut().zip([Column::Delay, Column::Loss]) {
-            let is_empty = columns.iter().zip(&cells).any(|(column, cell)| *column == of && cell.is_empty());
-            *empty = empty.or(is_empty.then_some(number));
+            *empty = empty.or(is_empty(of).then_some(number));
         }
     }
     let lacks = empty.iter().zip(["delay", "loss"]).filter_map(|(line, what)| Some(((*line)?, what))).collect();
     let has = Has { delay: columns.contains(&Column::Delay), loss: columns.contains(&Column::Loss) };
-    Ok(Content { format: Format::Csv, trace: in_steps(steps, repeat)?, has, lacks })
+    Ok(Content { format: Format::Csv, trace: in_steps(steps, repeat)?, has, took_rate, lacks })
 }
 
 /// The time after which a table of steps starts again, by its comment.
@@ -271,157 +273,4 @@ fn step(cells: &[&str], columns: &[Column], base: Base) -> Result<Step, String> 
     }
     let at = at.ok_or("no column at")?;
     Ok(Step { at, rate, delay, loss })
-}
-
-/// Writes a trace. Opportunities become steps of `interval` each; steps become the millisecond by which a
-/// line of their rates has carried 1504 bytes more, for `length` of a trace that is played once. Opportunities within a
-/// millisecond come at its end. Delays and losses are written if the trace `has` them.
-///
-/// # Errors
-/// A trace that the format cannot have.
-pub fn write(trace: &Trace, has: Has, format: Format, interval: Duration, length: Duration) -> Result<String, String> {
-    match (format, trace) {
-        (Format::Mahimahi, Trace::Opportunities(opportunities)) => {
-            let (times, period) = (opportunities.times(), opportunities.period());
-            let end = times.last().filter(|last| falls_short(**last, period)).map(|_| period);
-            Ok(times.iter().copied().chain(end).fold(String::new(), |mut text, time| {
-                let _ = writeln!(text, "{}", whole_ms(time));
-                text
-            }))
-        }
-        (Format::Mahimahi, Trace::Steps(steps)) => opportunities(steps, length),
-        (Format::Csv, trace) => Ok(csv(&stepped(trace, interval)?, has)),
-        (Format::Rattan, trace) => Ok(rattan::write(&stepped(trace, interval)?, has)),
-    }
-}
-
-/// What the format cannot have of this trace, a sentence each.
-#[must_use]
-pub fn differences(trace: &Trace, has: Has, format: Format) -> Vec<&'static str> {
-    let mut found = Vec::new();
-    if format != Format::Mahimahi {
-        return found;
-    }
-    if has.delay || has.loss {
-        found.push("mahimahi has rates alone: delays and losses are left out");
-    }
-    let ends_in_outage = match trace {
-        Trace::Steps(steps) => steps.steps().last().is_some_and(|step| step.rate.is_none()),
-        Trace::Opportunities(blocks) => blocks.times().last().is_some_and(|last| falls_short(*last, blocks.period())),
-    };
-    if ends_in_outage {
-        found.push("mahimahi starts again after its last line: 1504 bytes may be sent as the outage at the end ends");
-    }
-    let times = match trace {
-        Trace::Steps(_) => &[][..],
-        Trace::Opportunities(opportunities) => opportunities.times(),
-    };
-    if times.iter().copied().chain(trace.period()).any(|time| time.as_ps() % PS_PER_MS != 0) {
-        found.push("mahimahi has whole milliseconds: other times of sending and of the period are rounded up");
-    }
-    found
-}
-
-/// Milliseconds, rounded up.
-fn whole_ms(time: Duration) -> u64 {
-    time.as_ps().div_ceil(PS_PER_MS)
-}
-
-/// True if the line of `last` is not yet that of the period, which the last line of a trace of mahimahi is.
-fn falls_short(last: Duration, period: Duration) -> bool {
-    whole_ms(last) < whole_ms(period)
-}
-
-fn csv(steps: &Steps, has: Has) -> String {
-    let mut text = String::new();
-    if let Some(period) = steps.period() {
-        let _ = writeln!(text, "{REPEAT}\"{period}\"");
-    }
-    let mut row = |at: &str, rate: &str, delay: &dyn Display, loss: &dyn Display| {
-        let _ = write!(text, "{at},{rate}");
-        for (_, value) in [(has.delay, delay), (has.loss, loss)].iter().filter(|(has, _)| *has) {
-            let _ = write!(text, ",{value}");
-        }
-        text.push('\n');
-    };
-    row("at", "rate", &"delay", &"loss");
-    for Step { at, rate, delay, loss } in steps.steps() {
-        let rate = rate.map_or_else(|| "0".to_owned(), |rate| rate.to_string());
-        row(&at.to_string(), &rate, delay, loss);
-    }
-    text
-}
-
-/// A trace as steps, each the mean rate of `interval`.
-fn stepped(trace: &Trace, interval: Duration) -> Result<Steps, String> {
-    let opportunities = match trace {
-        Trace::Steps(steps) => return Ok(Steps::clone(steps)),
-        Trace::Opportunities(opportunities) => opportunities,
-    };
-    let period = opportunities.period();
-    let bits = opportunities.bytes().as_u64() * 8;
-    let carried: Vec<(Duration, u64)> = opportunities.times().iter().map(|at| (*at, bits)).collect();
-    steps_of(&carried, interval, period)
-}
-
-/// Steps of `interval` each with the mean rate of what was carried in it, until `end`, where they start again. No delay
-/// and no loss.
-///
-/// # Errors
-/// Nothing carried, or too many steps.
-pub fn steps_of(carried: &[(Duration, u64)], interval: Duration, end: Duration) -> Result<Steps, String> {
-    let count = end.as_ps().div_ceil(interval.as_ps().max(1));
-    if count > 1_000_000 {
-        return Err(format!("{end} in steps of {interval} are more than a million"));
-    }
-    let mut bits = vec![0_u64; usize::try_from(count).unwrap_or_default()];
-    for (at, more) in carried {
-        let index = usize::try_from(at.as_ps() / interval.as_ps().max(1)).unwrap_or(usize::MAX);
-        // Bits carried at the end belong to the last step.
-        let index = index.min(bits.len().saturating_sub(1));
-        *bits.get_mut(index).ok_or("an empty trace")? += more;
-    }
-    let mut steps: Vec<Step> = Vec::new();
-    for (number, bits) in (0..).zip(bits) {
-        let at = interval * number;
-        let span = interval.min(end - at);
-        let bps = u128::from(bits) * 1_000_000_000_000 / u128::from(span.as_ps());
-        let rate = BitRate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX));
-        if rate.is_none() && bps > 0 {
-            return Err(format!("at {at}: more than {}", BitRate::MAX));
-        }
-        if steps.last().is_none_or(|last| last.rate != rate) {
-            steps.push(Step { at, rate, delay: Duration::ZERO, loss: Ratio::ZERO });
-        }
-    }
-    Steps::new(steps, Some(end)).map_err(|error| error.to_string())
-}
-
-fn opportunities(steps: &Steps, length: Duration) -> Result<String, String> {
-    const MOST: usize = 10_000_000;
-    let block = u128::from(Opportunities::MAHIMAHI_BYTES.as_u64()) * 8 * 1_000_000_000_000;
-    let end = steps.period().unwrap_or(length);
-    let ends = steps.steps().iter().skip(1).map(|step| step.at).chain([end]);
-    let (mut text, mut work, mut count, mut last) = (String::new(), 0_u128, 0, Duration::ZERO);
-    for (step, until) in steps.steps().iter().zip(ends) {
-        let bps = u128::from(step.rate.map_or(0, BitRate::as_bps));
-        let span = u128::from(until.min(end).saturating_sub(step.at).as_ps());
-        let before = work;
-        work += bps * span;
-        for number in (before / block + 1)..=(work / block) {
-            last = step.at + Duration::from_ps((number * block - before).div_ceil(bps) as u64);
-            let _ = writeln!(text, "{}", whole_ms(last));
-            count += 1;
-            if count > MOST {
-                return Err(format!("more than {MOST} opportunities"));
-            }
-        }
-    }
-    if count == 0 {
-        return Err(format!("less than 1504 bytes in {end}"));
-    }
-    if falls_short(last, end) {
-        let _ = writeln!(text, "{}", whole_ms(end));
-    }
-    Ok(text)
 }

@@ -1,9 +1,15 @@
 //! Rattan's traces: the JSON of the crate netem-trace.
 //!
-//! A file holds one configuration, or a list of one each of rate (`...Bw...Config`), delay and loss. Read are
-//! `StaticBwConfig`, `StaticDelayConfig`, `StaticLossConfig` and the `Repeated...PatternConfig` of them; times and
-//! rates as objects (`{"secs": 1, "nanos": 0}`, `{"gbps": 0, "bps": 12000000}`) or as texts (`"1s"`, `"12Mbps"`). A
-//! pattern with `count` 0 goes on for ever. After a finite one its last value holds.
+//! A file holds one configuration, of rate, delay or loss, since each cell of Rattan loads a file of its own; a list of
+//! one of each is read too, which is no format of Rattan. Read are `StaticBwConfig`, `StaticDelayConfig`,
+//! `StaticLossConfig` and the `Repeated...PatternConfig` of them. A `duration` that is left out is one second. A
+//! pattern with `count` 0, or without one, goes on for ever. After a finite one its last value holds.
+//!
+//! Times and rates are texts (`"1s 500ms"`, `"12Mbps 500kbps"`), with the units of the crates humantime and
+//! human-bandwidth, or objects (`{"secs": 1, "nanos": 0}`, `{"gbps": 0, "bps": 12000000}`), as netem-trace has them
+//! without its feature `human`. Rattan uses the feature, so texts are written.
+//!
+//! Differs from netem-trace: unknown keys are errors, and so are a rate, a delay and a loss that are left out.
 
 use std::collections::BTreeSet;
 
@@ -50,8 +56,18 @@ impl<T: Copy> Part<T> {
     }
 }
 
-/// Reads the text of a file, the time after which it starts again, and what it has beside rates.
-pub(super) fn read(text: &str, base: Base) -> Result<(Vec<Step>, Option<Duration>, Has), String> {
+/// What a file has.
+pub(super) struct Parts {
+    pub(super) steps: Vec<Step>,
+    /// The time after which it starts again.
+    pub(super) period: Option<Duration>,
+    pub(super) has: Has,
+    /// The rate is that of the base.
+    pub(super) took_rate: bool,
+}
+
+/// Reads the text of a file.
+pub(super) fn read(text: &str, base: Base) -> Result<Parts, String> {
     let document: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let configs = match &document {
         Value::Array(configs) => configs.as_slice(),
@@ -61,11 +77,11 @@ pub(super) fn read(text: &str, base: Base) -> Result<(Vec<Step>, Option<Duration
     for config in configs {
         let (name, _) = single(config)?;
         let known = if name.contains("Bw") {
-            rates.replace(part(config, "bw", &rate)?).is_some()
+            rates.replace(part(config, BW, &rate)?).is_some()
         } else if name.contains("Delay") && !name.contains("PerPacket") {
-            delays.replace(part(config, "delay", &time)?).is_some()
+            delays.replace(part(config, DELAY, &time)?).is_some()
         } else if name.contains("Loss") {
-            losses.replace(part(config, "loss", &loss)?).is_some()
+            losses.replace(part(config, LOSS, &loss)?).is_some()
         } else {
             return Err(format!("{name}: lastmile reads traces of Bw, Delay and Loss"));
         };
@@ -94,7 +110,8 @@ pub(super) fn read(text: &str, base: Base) -> Result<(Vec<Step>, Option<Duration
         delay: delays.as_ref().map_or(base.delay, |part| part.at(at)),
         loss: losses.as_ref().map_or(base.loss, |part| part.at(at)),
     });
-    Ok((steps.collect(), period, Has { delay: delays.is_some(), loss: losses.is_some() }))
+    let has = Has { delay: delays.is_some(), loss: losses.is_some() };
+    Ok(Parts { steps: steps.collect(), period, has, took_rate: rates.is_none() })
 }
 
 fn length<T: Copy>(part: Option<&Part<T>>) -> Option<(Duration, bool)> {
@@ -109,11 +126,19 @@ fn single(config: &Value) -> Result<(&str, &Value), String> {
     }
 }
 
-fn part<T: Copy>(config: &Value, field: &str, read: &dyn Fn(&Value) -> Result<T, String>) -> Result<Part<T>, String> {
+/// A kind of trace: the word in the names of its configurations, and the key of its values.
+type KindOf = (&'static str, &'static str);
+const BW: KindOf = ("Bw", "bw");
+const DELAY: KindOf = ("Delay", "delay");
+const LOSS: KindOf = ("Loss", "loss");
+
+fn part<T: Copy>(config: &Value, of: KindOf, read: &dyn Fn(&Value) -> Result<T, String>) -> Result<Part<T>, String> {
     let (name, fields) = single(config)?;
-    let key = |key: &str| fields.get(key).ok_or_else(|| format!("{name}: missing key {key:?}"));
-    if name.starts_with("Static") {
-        let value = read(key(field)?).map_err(|error| format!("{name}: {field}: {error}"))?;
+    let (kind, key) = of;
+    if name == format!("Static{kind}Config") {
+        known(name, fields, [key, "duration"])?;
+        let value = fields.get(key).ok_or_else(|| format!("{name}: missing key {key:?}"))?;
+        let value = read(value).map_err(|error| format!("{name}: {key}: {error}"))?;
         let span = match fields.get("duration") {
             None | Some(Value::Null) => Duration::from_s(1),
             Some(span) => time(span).map_err(|error| format!("{name}: duration: {error}"))?,
@@ -123,17 +148,27 @@ fn part<T: Copy>(config: &Value, field: &str, read: &dyn Fn(&Value) -> Result<T,
         }
         return Ok(Part::new(vec![(span, value)], false));
     }
-    if !name.starts_with("Repeated") {
-        return Err(format!("{name}: lastmile reads Static... and Repeated...Pattern configurations"));
+    if name != format!("Repeated{kind}PatternConfig") {
+        return Err(format!("{name}: lastmile reads Static{kind}Config and Repeated{kind}PatternConfig"));
     }
-    let pattern = key("pattern")?.as_array().ok_or_else(|| format!("{name}: pattern: a list is expected"))?;
+    known(name, fields, ["pattern", "count"])?;
+    let pattern = fields.get("pattern").ok_or_else(|| format!("{name}: missing key \"pattern\""))?;
+    let pattern = pattern.as_array().ok_or_else(|| format!("{name}: pattern: a list is expected"))?;
+    let count = match fields.get("count") {
+        None => 0,
+        Some(count) => count.as_u64().ok_or_else(|| format!("{name}: count: {count}, where a number is expected"))?,
+    };
     let mut spans = Vec::new();
-    for (index, entry) in pattern.iter().enumerate() {
-        let inner =
-            part(entry, field, read).map_err(|error| format!("{name}: pattern, entry {}: {error}", index + 1))?;
+    for (entry, number) in pattern.iter().zip(1..) {
+        let inner = part(entry, of, read).map_err(|error| format!("{name}: pattern, entry {number}: {error}"))?;
+        if inner.repeats && pattern.len() == 1 {
+            return Ok(inner);
+        }
+        if inner.repeats {
+            return Err(format!("{name}: pattern, entry {number}: its count of 0 never ends, next to other entries"));
+        }
         spans.extend(inner.spans);
     }
-    let count = fields.get("count").and_then(Value::as_u64).unwrap_or(0);
     if spans.is_empty() {
         return Err(format!("{name}: pattern: no entries"));
     }
@@ -144,15 +179,20 @@ fn part<T: Copy>(config: &Value, field: &str, read: &dyn Fn(&Value) -> Result<T,
     Ok(Part::new(spans.repeat(times), count == 0))
 }
 
+/// Refuses fields other than these.
+fn known(name: &str, fields: &Value, known: [&str; 2]) -> Result<(), String> {
+    let fields = fields.as_object().ok_or_else(|| format!("{name}: an object is expected"))?;
+    match fields.keys().find(|key| !known.contains(&key.as_str())) {
+        Some(key) => Err(format!("{name}: unknown key {key:?}; known: {}", known.join(", "))),
+        None => Ok(()),
+    }
+}
+
 /// `None` for an outage.
 fn rate(value: &Value) -> Result<Option<BitRate>, String> {
     let bps = match value {
-        Value::Object(fields) => {
-            let field = |name: &str| fields.get(name).and_then(Value::as_u64).unwrap_or(0);
-            field("gbps").checked_mul(1_000_000_000).and_then(|high| high.checked_add(field("bps")))
-        }
-        Value::String(text) => with_unit(text, &[("gbps", 1e9), ("mbps", 1e6), ("kbps", 1e3), ("bps", 1.0)]),
-        _ => None,
+        Value::String(text) => sum(text, bps_in),
+        object => billions(object, ["gbps", "bps"]),
     };
     match bps {
         Some(0) => Ok(None),
@@ -162,30 +202,79 @@ fn rate(value: &Value) -> Result<Option<BitRate>, String> {
 }
 
 fn time(value: &Value) -> Result<Duration, String> {
-    let wrong = || format!("{value} is no time, such as \"10ms\" or {{\"secs\": 0, \"nanos\": 10000000}}");
+    const LONGEST_S: u64 = 1_000_000;
     let ns = match value {
-        Value::Object(fields) => {
-            let field = |name: &str| fields.get(name).and_then(Value::as_u64).unwrap_or(0);
-            field("secs").checked_mul(1_000_000_000).and_then(|high| high.checked_add(field("nanos")))
-        }
-        Value::String(text) => text.split_whitespace().try_fold(0_u64, |sum, word| {
-            let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 6e10), ("h", 3.6e12)];
-            sum.checked_add(with_unit(word, &units)?)
-        }),
-        _ => None,
+        Value::String(text) => sum(text, ns_in),
+        object => billions(object, ["secs", "nanos"]),
     };
-    let ns = ns.filter(|ns| *ns < 1_000_000 * 1_000_000_000).ok_or_else(wrong)?;
-    Ok(Duration::from_ns(ns))
+    match ns {
+        Some(ns) if ns < LONGEST_S * 1_000_000_000 => Ok(Duration::from_ns(ns)),
+        Some(_) => Err(format!("{value} is not below {LONGEST_S} s")),
+        None => Err(format!("{value} is no time, such as \"10ms\" or {{\"secs\": 0, \"nanos\": 10000000}}")),
+    }
 }
 
-/// A number and a unit, in any case of letters.
-fn with_unit(text: &str, units: &[(&str, f64)]) -> Option<u64> {
-    let text = text.trim().to_ascii_lowercase();
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-    let number: f64 = text[..digits].parse().ok()?;
-    let (_, factor) = units.iter().find(|(unit, _)| *unit == text[digits..].trim())?;
-    let value = (number * factor).round();
-    (value < 1e18).then_some(value as u64)
+/// An object with these two numbers and no other: billions, and what is left.
+fn billions(value: &Value, keys: [&str; 2]) -> Option<u64> {
+    let fields = value.as_object().filter(|fields| fields.len() == keys.len())?;
+    let [high, low] = keys.map(|key| fields.get(key).and_then(Value::as_u64));
+    high?.checked_mul(1_000_000_000)?.checked_add(low?)
+}
+
+/// The sum of words, each a number and a unit. What is below one is left out of each.
+fn sum(text: &str, unit: fn(&str) -> Option<u64>) -> Option<u64> {
+    let (mut rest, mut sum) = (text.trim(), 0_u64);
+    loop {
+        let number = &rest[..rest.find(|c: char| !c.is_ascii_digit() && c != '.')?];
+        let after = rest[number.len()..].trim_start();
+        let word = &after[..after.find(|c: char| c.is_ascii_digit() || c.is_whitespace()).unwrap_or(after.len())];
+        sum = sum.checked_add(times(number, unit(word)?)?)?;
+        rest = after[word.len()..].trim_start();
+        if rest.is_empty() {
+            return Some(sum);
+        }
+    }
+}
+
+/// A decimal number times `factor`, rounded down; of its fraction twelve digits count.
+fn times(number: &str, factor: u64) -> Option<u64> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let fraction = &fraction[..fraction.len().min(12)];
+    let scale = 10_u128.pow(u32::try_from(fraction.len()).ok()?);
+    let whole = u128::from(whole.parse::<u64>().ok()?) * u128::from(factor);
+    let part = u128::from(fraction.parse::<u64>().ok()?) * u128::from(factor) / scale;
+    u64::try_from(whole + part).ok()
+}
+
+/// The units of human-bandwidth: two letter cases of the prefix, and one of the rest.
+fn bps_in(unit: &str) -> Option<u64> {
+    let prefix = ["bps", "bit/s", "b/s"].into_iter().find_map(|rest| unit.strip_suffix(rest))?;
+    match prefix {
+        "" => Some(1),
+        "k" | "K" => Some(1_000),
+        "M" | "m" => Some(1_000_000),
+        "G" | "g" => Some(1_000_000_000),
+        "T" | "t" => Some(1_000_000_000_000),
+        _ => None,
+    }
+}
+
+/// The units of humantime, in which `M` is a month.
+fn ns_in(unit: &str) -> Option<u64> {
+    const S: u64 = 1_000_000_000;
+    match unit {
+        "nanos" | "nsec" | "ns" => Some(1),
+        "usec" | "us" | "µs" => Some(1_000),
+        "millis" | "msec" | "ms" => Some(1_000_000),
+        "seconds" | "second" | "secs" | "sec" | "s" => Some(S),
+        "minutes" | "minute" | "min" | "mins" | "m" => Some(60 * S),
+        "hours" | "hour" | "hr" | "hrs" | "h" => Some(3_600 * S),
+        "days" | "day" | "d" => Some(86_400 * S),
+        "weeks" | "week" | "wk" | "wks" | "w" => Some(604_800 * S),
+        "months" | "month" | "M" => Some(2_630_016 * S),
+        "years" | "year" | "yr" | "yrs" | "y" => Some(31_557_600 * S),
+        _ => None,
+    }
 }
 
 fn loss(value: &Value) -> Result<Ratio, String> {
@@ -203,35 +292,26 @@ fn loss(value: &Value) -> Result<Ratio, String> {
     }
 }
 
-/// The text of a file with these steps.
-pub(super) fn write(trace: &Steps, has: Has) -> String {
+/// The text of a file with the rates of these steps, and those of the files with what they have beside them.
+pub(super) fn write(trace: &Steps, has: Has) -> (String, Vec<(&'static str, String)>) {
     let ends = trace.steps().iter().skip(1).map(|step| step.at);
     let last = trace.steps().last().map_or(Duration::ZERO, |step| step.at);
     let end = trace.period().unwrap_or(last + Duration::from_s(1));
-    let spans: Vec<(Duration, Step)> =
-        trace.steps().iter().zip(ends.chain([end])).map(|(step, end)| (end - step.at, *step)).collect();
+    let spans = trace.steps().iter().zip(ends.chain([end])).map(|(step, end)| (end.as_ns() - step.at.as_ns(), step));
+    let spans: Vec<_> = spans.filter(|(ns, _)| *ns > 0).collect();
     let count = u64::from(trace.period().is_none());
-    let time = |time: Duration| json!({ "secs": time.as_ns() / 1_000_000_000, "nanos": time.as_ns() % 1_000_000_000 });
-    let part = |kind: &str, field: &str, value: &dyn Fn(&Step) -> Value| {
-        let pattern: Vec<Value> = spans
-            .iter()
-            .map(|(span, step)| {
-                let name = format!("Static{kind}Config");
-                json!({ name: { field: value(step), "duration": time(*span) } })
-            })
-            .collect();
-        json!({ format!("Repeated{kind}PatternConfig"): { "pattern": pattern, "count": count } })
+    let text = |(kind, key): KindOf, value: &dyn Fn(&Step) -> Value| {
+        let name = format!("Static{kind}Config");
+        let entry = |(ns, step): &(u64, &Step)| json!({ &name: { key: value(step), "duration": format!("{ns}ns") } });
+        let pattern: Vec<Value> = spans.iter().map(entry).collect();
+        format!("{:#}\n", json!({ format!("Repeated{kind}PatternConfig"): { "pattern": pattern, "count": count } }))
     };
-    let rate = |step: &Step| {
-        let bps = step.rate.map_or(0, BitRate::as_bps);
-        json!({ "gbps": bps / 1_000_000_000, "bps": bps % 1_000_000_000 })
-    };
-    let mut parts = vec![part("Bw", "bw", &rate)];
+    let mut beside = Vec::new();
     if has.delay {
-        parts.push(part("Delay", "delay", &|step| time(step.delay)));
+        beside.push((DELAY.1, text(DELAY, &|step| json!(format!("{}ns", step.delay.as_ns())))));
     }
     if has.loss {
-        parts.push(part("Loss", "loss", &|step| json!([step.loss.as_f64()])));
+        beside.push((LOSS.1, text(LOSS, &|step| json!([step.loss.as_f64()]))));
     }
-    format!("{:#}\n", Value::from(parts))
+    (text(BW, &|step| json!(format!("{}bps", step.rate.map_or(0, BitRate::as_bps)))), beside)
 }

@@ -6,11 +6,13 @@ use lastmile_model::Hop;
 use lastmile_queueing::line::trace::{Step, Trace};
 use lastmile_scenario::trace::file::{self, Content, Format, TimeUnit};
 use lastmile_scenario::trace::generate::{Base, Has};
+use lastmile_scenario::trace::write;
 use lastmile_scenario::{Override, Scenario, trace};
 use lastmile_sim::Simulation;
 use lastmile_units::{BitRate, ByteCount, Duration, Ratio};
 
 mod files;
+mod written;
 
 fn file(down: &str) -> String {
     format!(

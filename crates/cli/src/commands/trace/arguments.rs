@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
+use lastmile_queueing::line::trace::Trace;
 use lastmile_scenario::trace::file::{Format, TimeUnit};
 use lastmile_units::{BitRate, Duration};
 
@@ -51,7 +52,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(super) delay: Option<Duration>,
 
-    /// Length of a generated trace, and of steps that are played once [default: 10 min]
+    /// Length of a generated trace, and of steps that are played once, in the summary and for
+    /// mahimahi [default: 10 min, or a second after the last step where that is later]
     #[arg(long, value_name = "TIME")]
     pub(super) length: Option<Duration>,
 
@@ -67,9 +69,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PREFIX")]
     pub(super) towards: Option<Prefix>,
 
-    /// Steps of this length, from a capture or from mahimahi's opportunities
-    #[arg(long, value_name = "TIME", default_value = "100 ms")]
-    pub(super) interval: Duration,
+    /// Steps of this length, from a capture or from mahimahi's opportunities [default: 100 ms]
+    #[arg(long, value_name = "TIME")]
+    pub(super) interval: Option<Duration>,
 
     /// Print the trace in this format
     #[arg(long, value_name = "FORMAT")]
@@ -97,17 +99,18 @@ pub(crate) struct Measurement {
 }
 
 impl Arguments {
-    pub(super) fn length(&self) -> Duration {
-        self.length.unwrap_or(Duration::from_s(600))
+    pub(super) fn interval(&self) -> Duration {
+        self.interval.unwrap_or(Duration::from_ms(100))
     }
 
     /// Refuses the options that change nothing for this source.
     pub(super) fn check(&self, source: Source) -> Result<(), Failure> {
-        let (part, file) = (&self.measurement, self.file.as_deref().unwrap_or(Path::new("--generate")));
-        let options: [(&str, bool, &[Source]); 8] = [
+        let part = &self.measurement;
+        let options: [(&str, bool, &[Source]); 9] = [
             ("--rate", self.rate.is_some(), &[Source::Rule, Source::Trace]),
             ("--delay", self.delay.is_some(), &[Source::Rule, Source::Trace, Source::Capture, Source::Measurement]),
             ("--unit", self.unit.is_some(), &[Source::Trace]),
+            ("--interval", self.interval.is_some(), &[Source::Capture, Source::Trace, Source::Scenario]),
             ("--seed", self.seed.is_some(), &[Source::Rule]),
             ("--link", self.link.is_some(), &[Source::Scenario]),
             ("--towards", self.towards.is_some(), &[Source::Capture]),
@@ -117,8 +120,35 @@ impl Arguments {
         let without_effect = options.iter().find(|(_, given, of)| *given && !of.contains(&source));
         let Some((name, _, of)) = without_effect else { return Ok(()) };
         let of: Vec<_> = of.iter().map(|source| source.words()).collect();
-        let message = format!("{}: {name} changes nothing; it is for {}", file.display(), of.join(", "));
-        Err(Failure::new(message))
+        Err(self.without_effect(name, &format!("it is for {}", of.join(", "))))
+    }
+
+    /// Refuses an interval of a trace in a file or a scenario, unless opportunities become steps of it.
+    pub(super) fn check_interval(&self, trace: &Trace) -> Result<(), Failure> {
+        let to_steps = matches!(trace, Trace::Opportunities(_)) && matches!(self.to, Some(To::Csv | To::Rattan));
+        if self.interval.is_none() || to_steps {
+            return Ok(());
+        }
+        Err(self.without_effect(
+            "--interval",
+            "it is for captures, and for packet-delivery traces with --to csv and --to rattan",
+        ))
+    }
+
+    /// Refuses a length of a trace whose end it does not say.
+    pub(super) fn check_length(&self, trace: &Trace) -> Result<(), Failure> {
+        let why = match (trace.period(), self.to) {
+            _ if self.length.is_none() => return Ok(()),
+            (Some(period), _) => format!("this trace starts again after {period}"),
+            (None, Some(To::Csv | To::Rattan)) => "the last step holds for ever, also where it is written".to_owned(),
+            (None, _) => return Ok(()),
+        };
+        Err(self.without_effect("--length", &why))
+    }
+
+    fn without_effect(&self, option: &str, why: &str) -> Failure {
+        let file = self.file.as_deref().unwrap_or(Path::new("--generate"));
+        Failure::new(format_args!("{}: {option} changes nothing; {why}", file.display()))
     }
 }
 

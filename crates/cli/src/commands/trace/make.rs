@@ -6,15 +6,16 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+use lastmile_packet::lacks_length;
 use lastmile_queueing::line::trace::{Step, Steps, Trace};
-use lastmile_scenario::trace;
-use lastmile_scenario::trace::file::{self, Format, TimeUnit};
+use lastmile_scenario::trace::file::{self, Content, Format, TimeUnit};
 use lastmile_scenario::trace::generate::{Base, Has};
+use lastmile_scenario::trace::{self, write};
 use lastmile_scenario::{Override, Scenario, capture};
 use lastmile_units::{Duration, Ratio};
 use serde_json::Value;
 
-use super::arguments::{Arguments, Direction, Rule, Source};
+use super::arguments::{Arguments, Direction, Rule, Source, To};
 use super::measured;
 use crate::failure::Failure;
 
@@ -29,7 +30,7 @@ const CAPTURES: [&[u8]; 7] = [
     &[0x28, 0xb5, 0x2f, 0xfd],
 ];
 
-/// A trace, what it has in addition to rates, and the part of a measurement that it comes from.
+/// A trace, what it has in addition to rates, and a sentence about where it comes from.
 pub(super) struct Made {
     pub(super) trace: Trace,
     pub(super) has: Has,
@@ -49,7 +50,8 @@ pub(super) fn make(arguments: &Arguments) -> Result<Made, Failure> {
     if let Some(rule) = arguments.generate {
         arguments.check(Source::Rule)?;
         has.delay |= matches!(rule, Rule::Starlink);
-        let length = Override::from_option("--length", "length", &format!("{:?}", arguments.length().to_string()));
+        let length = arguments.length.unwrap_or(Duration::from_s(600)).to_string();
+        let length = Override::from_option("--length", "length", &format!("{length:?}"));
         let seed = Override::from_option("--seed", "seed", &arguments.seed.unwrap_or(1).to_string());
         let set = arguments.set.iter().map(|pair| Override::set(pair));
         let overrides: Vec<_> = [length, seed].into_iter().chain(set).collect();
@@ -58,51 +60,79 @@ pub(super) fn make(arguments: &Arguments) -> Result<Made, Failure> {
     }
     let path = arguments.file.as_deref().ok_or_else(|| Failure::new("no FILE and no --generate"))?;
     let named = |error: String| Failure::new(format_args!("{}: {error}", path.display()));
-    if path.extension().is_some_and(|extension| extension == "toml") {
+    let made = if path.extension().is_some_and(|extension| extension == "toml") {
         arguments.check(Source::Scenario)?;
-        let made = of_scenario(path, arguments.link.as_deref().unwrap_or("down"))?;
-        if let Some(period) = made.trace.period().filter(|_| arguments.length.is_some()) {
-            let message = format!("--length changes nothing; this trace starts again after {period}");
-            return Err(named(message).hint("`length` or `repeat` of the trace in the scenario"));
+        let made = of_scenario(path, arguments)?;
+        arguments.check_interval(&made.trace)?;
+        let hint = "`length` or `repeat` of the trace in the scenario";
+        arguments.check_length(&made.trace).map_err(|failure| failure.hint(hint))?;
+        made
+    } else {
+        let bytes = std::fs::read(path).map_err(|error| named(error.to_string()))?;
+        if CAPTURES.iter().any(|magic| bytes.starts_with(magic)) {
+            arguments.check(Source::Capture)?;
+            Made::of((of_capture(path, arguments, base.delay)?, has))
+        } else {
+            let text = String::from_utf8(bytes).map_err(|_| named("neither text nor a capture".to_owned()))?;
+            of_text(&text, arguments, base, has, &named)?
         }
-        return Ok(made);
+    };
+    arguments.check_length(&made.trace)?;
+    Ok(made)
+}
+
+/// The trace of a measurement, or that of a trace in a file.
+fn of_text(
+    text: &str,
+    arguments: &Arguments,
+    base: Base,
+    mut has: Has,
+    named: &dyn Fn(String) -> Failure,
+) -> Result<Made, Failure> {
+    if let Ok(document) = serde_json::from_str::<Value>(text)
+        && document.get("phases").is_some()
+    {
+        arguments.check(Source::Measurement)?;
+        let part = &arguments.measurement;
+        let made = measured::trace(&document, part.direction.unwrap_or(Direction::Down), part.phase, base);
+        let (trace, source) = made.map_err(named)?;
+        return Ok(Made { trace, has, source: Some(source) });
     }
-    let bytes = std::fs::read(path).map_err(|error| named(error.to_string()))?;
-    if CAPTURES.iter().any(|magic| bytes.starts_with(magic)) {
-        arguments.check(Source::Capture)?;
-        return Ok(Made::of((of_capture(path, arguments, base.delay)?, has)));
+    arguments.check(Source::Trace)?;
+    let read = file::read(text, base, None, arguments.unit.map(TimeUnit::from)).map_err(named)?;
+    if has.delay && read.format == Format::Mahimahi {
+        return Err(named("--delay: packet-delivery traces have no delay".to_owned())
+            .hint("--to csv without --delay, and --delay with the steps that it prints"));
     }
-    let text = String::from_utf8(bytes).map_err(|_| named("neither text nor a capture".to_owned()))?;
-    match serde_json::from_str::<Value>(&text) {
-        Ok(document) if document.get("phases").is_some() => {
-            arguments.check(Source::Measurement)?;
-            let part = &arguments.measurement;
-            let made = measured::trace(&document, part.direction.unwrap_or(Direction::Down), part.phase, base);
-            let (trace, source) = made.map_err(named)?;
-            Ok(Made { trace, has, source: Some(source) })
-        }
-        _ => {
-            arguments.check(Source::Trace)?;
-            let read = file::read(&text, base, None, arguments.unit.map(TimeUnit::from)).map_err(named)?;
-            if has.delay && read.format == Format::Mahimahi {
-                return Err(named("--delay: packet-delivery traces have no delay".to_owned())
-                    .hint("--to csv without --delay, and --delay with the steps that it prints"));
-            }
-            let writes_all = arguments.to.map(Format::from).is_some_and(|to| to != Format::Mahimahi);
-            let lacks = |(_, what): &&(usize, &str)| writes_all && !(has.delay && *what == "delay");
-            if let Some((line, what)) = read.lacks.iter().find(lacks) {
-                let message = format!("line {line}: no {what}, where the table has a column {what}");
-                return Err(named(message).hint(format!("a {what} in each step, or no column {what}")));
-            }
-            has.delay |= read.has.delay;
-            has.loss = read.has.loss;
-            Ok(Made::of((read.trace, has)))
-        }
+    let writes_all = arguments.to.map(Format::from).is_some_and(|to| to != Format::Mahimahi);
+    let lacks = |(_, what): &&(usize, &str)| writes_all && !(has.delay && *what == "delay");
+    if let Some((line, what)) = read.lacks.iter().find(lacks) {
+        let message = format!("line {line}: no {what}, where the table has a column {what}");
+        return Err(named(message).hint(format!("a {what} in each step, or no column {what}")));
+    }
+    check_base(arguments, &read).map_err(named)?;
+    arguments.check_interval(&read.trace)?;
+    has.delay |= read.has.delay;
+    has.loss = read.has.loss;
+    Ok(Made::of((read.trace, has)))
+}
+
+/// Refuses a rate and a delay that no step takes.
+fn check_base(arguments: &Arguments, read: &Content) -> Result<(), String> {
+    let took_delay = !read.has.delay || read.lacks.iter().any(|(_, what)| *what == "delay");
+    let unused = |name: &str, what: &str| Err(format!("{name} changes nothing; {what}"));
+    match read.format {
+        Format::Mahimahi if arguments.rate.is_some() => unused("--rate", "the trace says when packets are sent"),
+        _ if arguments.rate.is_some() && !read.took_rate => unused("--rate", "each step has a rate"),
+        _ if arguments.delay.is_some() && !took_delay => unused("--delay", "each step has a delay"),
+        _ => Ok(()),
     }
 }
 
-/// The trace of a link of a scenario.
-fn of_scenario(path: &Path, link: &str) -> Result<Made, Failure> {
+/// The trace of a link of a scenario. A line with grants has in its own what their slots let pass in the mean, which
+/// other programs need. A scenario with the same grants takes that of the granted slots.
+fn of_scenario(path: &Path, arguments: &Arguments) -> Result<Made, Failure> {
+    let link = arguments.link.as_deref().unwrap_or("down");
     let scenario = Scenario::load(path, &[]).map_err(Failure::Report)?;
     let links = &scenario.network().links;
     let Some(found) = links.iter().find(|known| known.hop.name == link) else {
@@ -127,7 +157,14 @@ fn of_scenario(path: &Path, link: &str) -> Result<Made, Failure> {
         }
         Trace::Opportunities(_) => Has::default(),
     };
-    Ok(Made::of((trace, has)))
+    Ok(match (line.grants.as_ref().and_then(|grants| grants.trace.clone()), arguments.to) {
+        (None, _) => Made::of((trace, has)),
+        (Some(granted), Some(To::Csv)) => Made::of((Trace::Steps(granted), has)),
+        (Some(_), _) => {
+            let source = "what its grants let pass in the mean; --to csv writes the rates of the granted slots";
+            Made { trace, has, source: Some(format!("link {link}: {source}")) }
+        }
+    })
 }
 
 /// The IP bytes of a capture, by interval. Times count from the first IP packet of the capture, and the trace has the
@@ -135,12 +172,12 @@ fn of_scenario(path: &Path, link: &str) -> Result<Made, Failure> {
 /// in which the capture ends would be too low.
 fn of_capture(path: &Path, arguments: &Arguments, delay: Duration) -> Result<Trace, Failure> {
     let named = |error: String| Failure::new(format_args!("{}: {error}", path.display()));
-    let interval = arguments.interval;
+    let interval = arguments.interval();
     let opened = File::open(path).map_err(|error| named(error.to_string()))?;
     let (mut times, mut last, mut carried) = (capture::Times::default(), Duration::ZERO, Vec::new());
     let mut hosts: BTreeMap<IpAddr, Carried> = BTreeMap::new();
     capture::read(opened, &mut |frame| {
-        let packet = frame.at_ns.zip(frame.ip.and_then(length_and_addresses));
+        let packet = frame.at_ns.zip(frame.ip.and_then(|ip| length_and_addresses(ip, frame.ip_len)));
         if let Some((at, (bytes, [source, destination]))) = packet
             && let Some(at) = times.since_first(at)
         {
@@ -172,8 +209,8 @@ fn of_capture(path: &Path, arguments: &Arguments, delay: Duration) -> Result<Tra
     if end.is_zero() {
         return Err(named(format!("its IP packets came within {last}, less than the --interval of {interval}")));
     }
-    carried.retain(|(at, _)| *at < end);
-    file::steps_of(&carried, interval, end).and_then(|rates| steps(&rates, delay)).map_err(named)
+    let carried = carried.into_iter().filter(|(at, _)| *at < end).map(|(at, bits)| (at / interval, bits));
+    write::steps_of(carried, interval, end).and_then(|rates| steps(&rates, delay)).map_err(named)
 }
 
 /// IP bytes to and from a host.
@@ -183,20 +220,22 @@ struct Carried {
     from: u64,
 }
 
-/// Length, source and destination of an IP packet.
-fn length_and_addresses(ip: &[u8]) -> Option<(u64, [IpAddr; 2])> {
-    let length = |at: usize| Some(u64::from(u16::from_be_bytes(ip.get(at..at + 2)?.try_into().ok()?)));
-    match ip.first()? >> 4 {
+/// Length, source and destination of an IP packet, in a frame with `whole` octets from there on.
+fn length_and_addresses(ip: &[u8], whole: u32) -> Option<(u64, [IpAddr; 2])> {
+    let word = |at: usize| Some(u64::from(u16::from_be_bytes(ip.get(at..at + 2)?.try_into().ok()?)));
+    let (stated, addresses) = match ip.first()? >> 4 {
         4 => {
             let address = |at: usize| Some(IpAddr::from(<[u8; 4]>::try_from(ip.get(at..at + 4)?).ok()?));
-            Some((length(2)?, [address(12)?, address(16)?]))
+            (word(2)?, [address(12)?, address(16)?])
         }
         6 => {
             let address = |at: usize| Some(IpAddr::from(<[u8; 16]>::try_from(ip.get(at..at + 16)?).ok()?));
-            Some((length(4)? + 40, [address(8)?, address(24)?]))
+            (word(4)? + 40, [address(8)?, address(24)?])
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    let length = if lacks_length(ip) { u64::from(whole) } else { stated };
+    Some((length, addresses))
 }
 
 /// Steps with this delay.

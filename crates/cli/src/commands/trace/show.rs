@@ -2,16 +2,19 @@
 
 use std::fmt::Write as _;
 
-use lastmile_queueing::line::trace::{Step, Trace};
-use lastmile_scenario::trace::file;
+use lastmile_queueing::line::trace::{Opportunities, Step, Trace};
 use lastmile_scenario::trace::generate::Has;
+use lastmile_scenario::trace::write;
 use lastmile_text::bars;
 use lastmile_text::table::{Kind, Table};
 use lastmile_units::{BitRate, Duration};
 use serde::Serialize;
 
-/// Opportunities show as rates over this time. Two of them at least as far apart have an outage between them.
+/// Opportunities show as rates over this time.
 const INTERVAL: Duration = Duration::from_ms(100);
+
+/// Two opportunities have an outage between them if they are at least this far apart, and this many times the mean gap.
+const OUTAGE: (Duration, u64) = (Duration::from_ms(100), 4);
 
 /// Figures of a trace, for `--json`.
 #[derive(Serialize)]
@@ -32,32 +35,37 @@ pub(super) struct Summary {
     outages: usize,
     outage_s: f64,
     longest_outage_s: f64,
+    /// The shortest gap between opportunities that is an outage; `null` for steps, whose rate is 0 in one.
+    least_outage_s: Option<f64>,
     /// `null` where the trace has no delay: that of its line holds.
     least_delay_s: Option<f64>,
     largest_delay_s: Option<f64>,
 }
 
-/// Rates over time, with the length of each.
-fn spans(trace: &Trace, length: Duration) -> (Vec<(Duration, Step)>, Duration) {
+/// Rates over time, with the length of each, and the end of the last.
+fn spans(trace: &Trace, length: Option<Duration>) -> (Vec<(Duration, Step)>, Duration) {
     let stepped;
     let steps = match trace {
         Trace::Steps(steps) => &**steps,
-        Trace::Opportunities(blocks) => {
-            let bits = blocks.bytes().as_u64() * 8;
-            let carried: Vec<_> = blocks.times().iter().map(|at| (*at, bits)).collect();
-            match file::steps_of(&carried, INTERVAL, blocks.period()) {
-                Ok(steps) => {
-                    stepped = steps;
-                    &stepped
-                }
-                Err(_) => return (Vec::new(), blocks.period()),
+        Trace::Opportunities(blocks) => match write::of_opportunities(blocks, INTERVAL) {
+            Ok(steps) => {
+                stepped = steps;
+                &stepped
             }
-        }
+            Err(_) => return (Vec::new(), blocks.period()),
+        },
     };
-    let last = steps.steps().last().map_or(Duration::ZERO, |step| step.at);
-    let end = steps.period().unwrap_or(length.max(last + Duration::from_s(1)));
+    let end = write::end(steps, length);
     let ends = steps.steps().iter().skip(1).map(|step| step.at).chain([end]);
-    (steps.steps().iter().zip(ends).map(|(step, end)| (end - step.at, *step)).collect(), end)
+    let until_end = steps.steps().iter().zip(ends).take_while(|(step, _)| step.at < end);
+    (until_end.map(|(step, until)| (until.min(end) - step.at, *step)).collect(), end)
+}
+
+/// The shortest gap between opportunities that is an outage.
+fn least_outage(blocks: &Opportunities) -> Duration {
+    let (least, gaps) = OUTAGE;
+    let mean_ps = blocks.period().as_ps() / blocks.times().len() as u64;
+    least.max(Duration::from_ps(mean_ps.saturating_mul(gaps)))
 }
 
 /// Lengths of the spans without capacity, in seconds.
@@ -68,7 +76,8 @@ fn outages(trace: &Trace, spans: &[(Duration, Step)]) -> Vec<f64> {
             // The last of a period is followed by the first of the next.
             let again = blocks.times().first().map(|first| *first + blocks.period());
             let next = blocks.times().iter().copied().skip(1).chain(again);
-            blocks.times().iter().zip(next).map(|(at, next)| next - *at).filter(|gap| *gap >= INTERVAL).collect()
+            let least = least_outage(blocks);
+            blocks.times().iter().zip(next).map(|(at, next)| next - *at).filter(|gap| *gap >= least).collect()
         }
     };
     lengths.into_iter().map(Duration::as_secs_f64).collect()
@@ -80,7 +89,7 @@ fn bps(step: &Step) -> f64 {
 
 impl Summary {
     /// The figures of `trace`, which `has` these beside rates; one that is played once counts for `length`.
-    pub(super) fn of(trace: &Trace, has: Has, length: Duration) -> Self {
+    pub(super) fn of(trace: &Trace, has: Has, length: Option<Duration>) -> Self {
         let (spans, end) = spans(trace, length);
         let length_s = end.as_secs_f64();
         let mut by_rate: Vec<(f64, f64)> = spans.iter().map(|(span, step)| (bps(step), span.as_secs_f64())).collect();
@@ -95,9 +104,9 @@ impl Summary {
         };
         let outages = outages(trace, &spans);
         let delays = spans.iter().filter(|_| has.delay).map(|(_, step)| step.delay);
-        let (kind, entries) = match trace {
-            Trace::Steps(steps) => ("steps", steps.steps().len()),
-            Trace::Opportunities(blocks) => ("opportunities", blocks.times().len()),
+        let (kind, entries, least_outage) = match trace {
+            Trace::Steps(steps) => ("steps", steps.steps().len(), None),
+            Trace::Opportunities(blocks) => ("opportunities", blocks.times().len(), Some(least_outage(blocks))),
         };
         Self {
             kind,
@@ -112,6 +121,7 @@ impl Summary {
             // The sum of no numbers is -0.
             outage_s: outages.iter().fold(0.0, |sum, outage| sum + outage),
             longest_outage_s: outages.iter().copied().fold(0.0, f64::max),
+            least_outage_s: least_outage.map(Duration::as_secs_f64),
             least_delay_s: delays.clone().min().map(Duration::as_secs_f64),
             largest_delay_s: delays.max().map(Duration::as_secs_f64),
         }
@@ -121,15 +131,23 @@ impl Summary {
     pub(super) fn text(&self, trace: &Trace, width: u16) -> String {
         let rate = |bps: f64| BitRate::from_bps(bps as u64).map_or("0".to_owned(), |rate| rate.to_string());
         let mut table = Table::new([("", Kind::Name), ("", Kind::Text)]);
-        let end = if self.repeats { "then again" } else { "then as its last step" };
+        let (spans, until) = spans(trace, Some(Duration::from_ps((self.length_s * 1e12) as u64)));
+        let end = match trace {
+            _ if self.repeats => "then again",
+            Trace::Steps(steps) if spans.len() < steps.steps().len() => "of which the last are later",
+            _ => "then as its last step",
+        };
         table.row(["length".to_owned(), format!("{:.3} s, {} {}, {end}", self.length_s, self.entries, self.kind)]);
         table.row(["mean rate".to_owned(), rate(self.mean_rate_bps)]);
         for (name, bps) in [("5 %", self.rate_p5_bps), ("median", self.rate_p50_bps), ("95 %", self.rate_p95_bps)] {
             table.row([format!("rate, {name} of the time"), rate(bps)]);
         }
+        let least = self.least_outage_s.map_or_else(String::new, |least| format!(" of {least:.3} s or longer"));
         let outages = match self.outages {
-            0 => "none".to_owned(),
-            count => format!("{count}, {:.3} s together, the longest {:.3} s", self.outage_s, self.longest_outage_s),
+            0 => format!("none{least}"),
+            count => {
+                format!("{count}{least}, {:.3} s together, the longest {:.3} s", self.outage_s, self.longest_outage_s)
+            }
         };
         table.row(["outages".to_owned(), outages]);
         let delay = match self.least_delay_s.zip(self.largest_delay_s) {
@@ -138,8 +156,7 @@ impl Summary {
         };
         table.row(["delay".to_owned(), delay]);
         let mut text = table.render();
-        let (spans, end) = spans(trace, Duration::from_ps((self.length_s * 1e12) as u64));
-        let chart = chart(&spans, end, usize::from(width.clamp(20, 100)) - 2);
+        let chart = chart(&spans, until, usize::from(width.clamp(20, 100)) - 2);
         let largest = chart.iter().copied().fold(0.0, f64::max);
         let _ = writeln!(text, "\n  {}\n  0 to {}", bars::line(chart.into_iter().map(Some), largest), rate(largest));
         text
@@ -168,22 +185,53 @@ fn chart(spans: &[(Duration, Step)], end: Duration, columns: usize) -> Vec<f64> 
 mod tests {
     use std::sync::Arc;
 
-    use lastmile_queueing::line::trace::Opportunities;
+    use lastmile_scenario::trace::file;
     use lastmile_scenario::trace::generate::Base;
     use lastmile_units::Ratio;
 
     use super::*;
 
-    /// Gaps of 99 ms, 101 ms and, from the last of a period to the first of the next, 1 s.
+    /// The summary of opportunities at these milliseconds.
+    fn of_ms(at: impl IntoIterator<Item = u64>, period: u64) -> (Summary, Trace) {
+        let at: Vec<_> = at.into_iter().map(Duration::from_ms).collect();
+        let blocks = Opportunities::new(at, Duration::from_ms(period), Opportunities::MAHIMAHI_BYTES);
+        let trace = Trace::Opportunities(Arc::new(blocks.expect("a trace")));
+        (Summary::of(&trace, Has::default(), None), trace)
+    }
+
+    /// 50 opportunities a millisecond apart, then gaps of 99 ms, 101 ms and, from the last of a period to the first of
+    /// the next, 1 s. Four times the mean gap of 24 ms is less than 100 ms.
     #[test]
     fn outages_are_the_gaps_between_opportunities() {
-        let at = [1, 100, 201, 202].map(Duration::from_ms);
-        let blocks = Opportunities::new(at.to_vec(), Duration::from_ms(1_201), Opportunities::MAHIMAHI_BYTES);
-        let trace = Trace::Opportunities(Arc::new(blocks.expect("a trace")));
-        let summary = Summary::of(&trace, Has::default(), Duration::ZERO);
-        assert_eq!(summary.outages, 2);
+        let (summary, trace) = of_ms((1..=50).chain([149, 250]), 1_249);
+        assert_eq!((summary.outages, summary.least_outage_s), (2, Some(0.1)));
         assert!((summary.outage_s - 1.101).abs() < 1e-9 && (summary.longest_outage_s - 1.0).abs() < 1e-9);
-        assert!(summary.text(&trace, 80).contains("none in the trace: that of the line holds"));
+        let text = summary.text(&trace, 80);
+        assert!(text.contains("2 of 0.100 s or longer, 1.101 s together, the longest 1.000 s"), "{text}");
+        assert!(text.contains("none in the trace: that of the line holds"));
+    }
+
+    /// 1504 bytes each 250 ms are 48.128 kbit/s all the time. Where ten of them lack, the gap of 2.75 s is longer than
+    /// four of the mean gaps of 250 ms * 100 / 90.
+    #[test]
+    fn a_slow_constant_trace_has_no_outage() {
+        let (summary, trace) = of_ms((1..=100).map(|number| number * 250), 25_000);
+        assert_eq!((summary.outages, summary.least_outage_s), (0, Some(1.0)));
+        assert!(summary.text(&trace, 80).contains("none of 1.000 s or longer"));
+        let (summary, _) = of_ms((1..=50).chain(61..=100).map(|number| number * 250), 25_000);
+        assert_eq!((summary.outages, summary.longest_outage_s), (1, 2.75));
+    }
+
+    /// Of 10 s of 1 Mbit/s and a step of 2 Mbit/s: a length within the first has that alone.
+    #[test]
+    fn a_length_cuts_a_trace_that_is_played_once() {
+        let base = Base { rate: None, delay: Duration::ZERO, loss: Ratio::ZERO };
+        let read = file::read("at,rate\n0 s,1 Mbit/s\n10 s,2 Mbit/s\n", base, None, None).expect("a trace");
+        let of = |length| Summary::of(&read.trace, read.has, length);
+        let cut = of(Some(Duration::from_s(5)));
+        assert_eq!((cut.length_s, cut.mean_rate_bps, cut.rate_p95_bps), (5.0, 1e6, 1e6));
+        assert!(cut.text(&read.trace, 80).contains("5.000 s, 2 steps, of which the last are later"));
+        assert_eq!((of(None).length_s, of(Some(Duration::from_s(20))).mean_rate_bps), (600.0, 1.5e6));
     }
 
     /// Without a delay of its own, a trace leaves that of the line in force.
@@ -192,7 +240,7 @@ mod tests {
         let base = Base { rate: None, delay: Duration::from_ms(7), loss: Ratio::ZERO };
         let delays = |text: &str| {
             let read = file::read(text, base, None, None).expect("a trace");
-            let summary = Summary::of(&read.trace, read.has, Duration::from_s(2));
+            let summary = Summary::of(&read.trace, read.has, Some(Duration::from_s(2)));
             (summary.least_delay_s, summary.largest_delay_s)
         };
         assert_eq!(delays("at,rate\n0 s,1 Mbit/s\n"), (None, None));

@@ -77,6 +77,103 @@ fn json_that_is_no_trace_is_refused_with_its_place() {
     assert!(error(lossy).contains("a list of one share"));
 }
 
+/// The units of human-bandwidth and of humantime, in their case of letters; words are summed, and what is below 1 bit/s
+/// is left out of each.
+#[test]
+fn texts_of_rattan_are_those_of_human_bandwidth_and_humantime() {
+    let read = |bw: &str, duration: &str| {
+        let entry = format!(r#"{{"StaticBwConfig":{{"bw":"{bw}","duration":"{duration}"}}}}"#);
+        let last = r#"{"StaticBwConfig":{"bw":"1bps","duration":"1s"}}"#;
+        read(&format!(r#"{{"RepeatedBwPatternConfig":{{"pattern":[{entry},{last}],"count":1}}}}"#))
+    };
+    let bps = |bw: &str| steps_of(&read(bw, "1s").unwrap_or_else(|error| panic!("{error}")).1).0[0].rate;
+    for (bw, expected) in [
+        ("12Mbps 500kbps", 12_500_000),
+        ("12Mbps500kbps 7 b/s", 12_500_007),
+        ("12Mbit/s", 12_000_000),
+        ("1tb/s", 1_000_000_000_000),
+        ("3Kb/s", 3_000),
+        ("2gbit/s", 2_000_000_000),
+        ("150.02456kbps", 150_024),
+        ("1.9bps 1.9bps", 2),
+    ] {
+        assert_eq!(bps(bw), BitRate::from_bps(expected), "{bw}");
+    }
+    assert_eq!(bps("0bps"), None);
+    for bw in ["12MBps", "12MB/s", "12Mbits", "1MBPS", "12", "Mbps", "12 M bps", "1.2.3bps", "", "-1bps", "12Mbps 5"] {
+        assert!(read(bw, "1s").unwrap_err().contains("is no rate, such as"), "{bw}");
+    }
+    assert!(read("1000000Tbps", "1s").unwrap_err().contains("is above"));
+    let us = |duration: &str| steps_of(&read("2bps", duration).unwrap_or_else(|error| panic!("{error}")).1).0[1].at;
+    for (duration, expected) in
+        [("1m", 60_000_000), ("1s 500ms", 1_500_000), ("1min 2.5secs", 62_500_000), ("3µs", 3), ("1w", 604_800_000_000)]
+    {
+        assert_eq!(us(duration), Duration::from_us(expected), "{duration}");
+    }
+    // A month of 30.44 days.
+    assert!(read("2bps", "1M").unwrap_err().contains("\"1M\" is not below 1000000 s"));
+    for duration in ["1S", "1MS", "1 minute 3", "1Min"] {
+        assert!(read("2bps", duration).unwrap_err().contains("is no time, such as"), "{duration}");
+    }
+}
+
+/// Keys that netem-trace does not have, and values that are left out, of which it has defaults of its own.
+#[test]
+fn each_key_of_rattans_json_is_known() {
+    let error = |text: &str| read(text).unwrap_err();
+    let rate = |bw: &str| error(&format!(r#"{{"StaticBwConfig":{{"bw":{bw}}}}}"#));
+    let three = r#"{"bps":1,"gbps":0,"kbps":1}"#;
+    for bw in [r#"{"mbps":50}"#, r#"{"gbps":1}"#, three, r#"{"gbps":"1","bps":0}"#, "5", "null"] {
+        assert!(rate(bw).starts_with("StaticBwConfig: bw: ") && rate(bw).contains("is no rate"), "{}", rate(bw));
+    }
+    let duration = error(r#"{"StaticBwConfig":{"bw":"1Mbps","duration":{"secs":1}}}"#);
+    assert!(duration.contains(r#"duration: {"secs":1} is no time"#), "{duration}");
+    assert_eq!(
+        error(r#"{"StaticBwConfig":{"bw":"1Mbps","length":"1s"}}"#),
+        "StaticBwConfig: unknown key \"length\"; known: bw, duration"
+    );
+    let pattern = |more: &str| {
+        let pattern = r#""pattern":[{"StaticBwConfig":{"bw":"1Mbps"}}]"#;
+        error(&format!(r#"{{"RepeatedBwPatternConfig":{{{pattern},{more}}}}}"#))
+    };
+    assert_eq!(pattern(r#""counts":2"#), "RepeatedBwPatternConfig: unknown key \"counts\"; known: pattern, count");
+    assert_eq!(pattern(r#""count":"2""#), "RepeatedBwPatternConfig: count: \"2\", where a number is expected");
+    let other = error(r#"{"StaticBwRandomConfig":{"bw":"1Mbps"}}"#);
+    assert_eq!(other, "StaticBwRandomConfig: lastmile reads StaticBwConfig and RepeatedBwPatternConfig");
+    assert_eq!(error(r#"{"StaticBwConfig":[]}"#), "StaticBwConfig: an object is expected");
+}
+
+/// A pattern with a count of 0 never ends, so that nothing follows it; alone in another one, it is all there is.
+#[test]
+fn an_endless_pattern_within_another_one_stands_alone() {
+    let pattern = |entries: &str, count: u32| {
+        format!(r#"{{"RepeatedBwPatternConfig":{{"pattern":[{entries}],"count":{count}}}}}"#)
+    };
+    let one = |mbps: u32| format!(r#"{{"StaticBwConfig":{{"bw":"{mbps}Mbps","duration":"1s"}}}}"#);
+    let endless = pattern(&format!("{},{}", one(1), one(2)), 0);
+    assert_eq!(read(&pattern(&endless, 3)).unwrap(), read(&endless).unwrap());
+    assert_eq!(steps_of(&read(&endless).unwrap().1).1, Some(Duration::from_s(2)));
+    for (entries, number) in [(format!("{endless},{}", one(3)), 1), (format!("{},{endless}", one(3)), 2)] {
+        assert_eq!(
+            read(&pattern(&entries, 0)).unwrap_err(),
+            format!(
+                "RepeatedBwPatternConfig: pattern, entry {number}: its count of 0 never ends, next to other entries"
+            )
+        );
+    }
+}
+
+/// What a step takes from the base.
+#[test]
+fn a_trace_says_whether_it_took_the_rate() {
+    let base = Base { rate: BitRate::from_bps(3_000_000), ..BASE };
+    let took = |text: &str| file::read(text, base, None, None).unwrap().took_rate;
+    assert!(took("at,delay\n0 s,5 ms\n") && took("at,rate\n0 s,1 Mbit/s\n1 s,\n"));
+    assert!(took(r#"{"StaticDelayConfig":{"delay":"10ms"}}"#));
+    assert!(!took("at,rate\n0 s,1 Mbit/s\n1 s,2 Mbit/s\n") && !took("1\n2\n"));
+    assert!(!took(r#"{"StaticBwConfig":{"bw":"1Mbps"}}"#));
+}
+
 #[test]
 fn times_that_decrease_and_wrong_units_are_told() {
     let error = |text: &str| read(text).unwrap_err();
@@ -133,27 +230,6 @@ fn a_unit_decides_how_slow_a_trace_is() {
     assert!(table.expect_err("a table").contains("its times have units"));
 }
 
-/// CSV to Rattan and back is the same trace; steps to mahimahi keep the bytes: 8 and 4 Mbit/s for 3 s each are 4.5 MB.
-#[test]
-fn formats_convert_into_each_other() {
-    let text = "at,rate,delay,loss\n0 s,8 Mbit/s,10 ms,0 %\n3 s,4 Mbit/s,20 ms,1 %\n";
-    let Content { trace, has, .. } = file::read(text, BASE, Some(Duration::from_s(6)), None).unwrap();
-    let (second, length) = (Duration::from_s(1), Duration::from_s(60));
-    let json = file::write(&trace, has, Format::Rattan, second, length).unwrap();
-    assert_eq!(read(&json).unwrap(), (Format::Rattan, trace.clone()));
-    let csv = file::write(&trace, has, Format::Csv, second, length).unwrap();
-    assert_eq!(csv, format!("# repeat = \"6 s\"\n{text}"));
-    let mahimahi = file::write(&trace, has, Format::Mahimahi, second, length).unwrap();
-    let (format, opportunities) = read(&mahimahi).unwrap();
-    assert_eq!((format, mahimahi.lines().count()), (Format::Mahimahi, 4_500_000 / 1504));
-    // 1504 bytes at 8 Mbit/s are 1.504 ms; at 4 Mbit/s twice that.
-    assert!(mahimahi.starts_with("2\n4\n5\n7\n8\n"), "{}", &mahimahi[..20]);
-    let back = file::write(&opportunities, Has::default(), Format::Csv, Duration::from_s(3), length).unwrap();
-    let (steps, _) = steps_of(&read(&back).unwrap().1);
-    let rates: Vec<f64> = steps.iter().map(|step| step.rate.unwrap().as_bps() as f64 / 1e6).collect();
-    assert!(rates.len() == 2 && (rates[0] - 8.0).abs() < 0.02 && (rates[1] - 4.0).abs() < 0.02, "{rates:?}");
-}
-
 /// The table itself says when it starts again; the key of the scenario counts if both are there.
 #[test]
 fn a_table_says_when_it_starts_again() {
@@ -170,62 +246,4 @@ fn a_table_says_when_it_starts_again() {
     assert_eq!(period("# measured\n# repeat = \"4 s\"", ", repeat = \"8 s\""), expected(2, 8));
     let wrong = period("# repeat = 4", "").unwrap_err();
     assert!(wrong.contains("t.csv: line 1: repeat = 4, where a time in quotes is expected"), "{wrong}");
-}
-
-/// What the source leaves out is left out, so that the direction's own delay and loss hold.
-#[test]
-fn a_conversion_adds_no_delay_and_no_loss() {
-    let (second, length) = (Duration::from_s(1), Duration::from_s(60));
-    let convert = |text: &str, format| {
-        let Content { trace, has, .. } = file::read(text, BASE, None, None).unwrap();
-        file::write(&trace, has, format, second, length).unwrap()
-    };
-    let plain = "# repeat = \"2 s\"\nat,rate\n0 s,8 Mbit/s\n1 s,0\n";
-    let lossy = "# repeat = \"2 s\"\nat,rate,loss\n0 s,8 Mbit/s,1 %\n1 s,0,0 %\n";
-    for text in [plain, lossy] {
-        let rattan = convert(text, Format::Rattan);
-        assert_eq!(convert(text, Format::Csv), text);
-        assert_eq!(convert(&rattan, Format::Csv), text, "{rattan}");
-        assert!(!rattan.contains("Delay"), "{rattan}");
-    }
-    assert_eq!(convert("500\n1000\n", Format::Csv), "# repeat = \"1 s\"\nat,rate\n0 s,24.064 kbit/s\n");
-}
-
-/// 12.032 Mbit/s are a block in each millisecond. The outage from 3 to 10 ms is of the period, which the last line is.
-#[test]
-fn an_outage_at_the_end_is_of_the_period_of_mahimahi() {
-    let convert = |text: &str| {
-        let Content { trace, has, .. } = file::read(text, BASE, None, None).unwrap();
-        let text = file::write(&trace, has, Format::Mahimahi, Duration::from_s(1), Duration::from_ms(8)).unwrap();
-        (text, file::differences(&trace, has, Format::Mahimahi))
-    };
-    let (text, notes) = convert("# repeat = \"10 ms\"\nat,rate\n0 s,12.032 Mbit/s\n3 ms,0\n");
-    assert_eq!(text, "1\n2\n3\n10\n");
-    assert!(matches!(notes[..], [note] if note.contains("as the outage at the end ends")), "{notes:?}");
-    assert_eq!(read(&text).unwrap().1.period(), Some(Duration::from_ms(10)));
-    // Nothing is added where the last block is complete as the period ends; a part of a block becomes one.
-    assert_eq!(convert("# repeat = \"3 ms\"\nat,rate\n0 s,12.032 Mbit/s\n"), ("1\n2\n3\n".to_owned(), vec![]));
-    assert_eq!(convert("# repeat = \"5.5 ms\"\nat,rate\n0 s,6.016 Mbit/s\n").0, "2\n4\n6\n");
-    let (text, notes) = convert("at,rate,delay\n0 s,3.008 Mbit/s,5 ms\n");
-    assert_eq!(text, "4\n8\n", "played once, for the length that is asked for");
-    assert_eq!(notes, ["mahimahi has rates alone: delays and losses are left out"]);
-}
-
-/// Opportunities each 0.3 ms until 0.9 ms come at the end of their millisecond, and so does the period. One that ends
-/// before its period has a line more.
-#[test]
-fn a_packet_delivery_trace_becomes_whole_milliseconds() {
-    let convert = |text: &str, repeat| {
-        let Content { trace, has, .. } = file::read(text, BASE, repeat, Some(TimeUnit::Microseconds)).unwrap();
-        let text = file::write(&trace, has, Format::Mahimahi, Duration::from_s(1), Duration::from_s(1)).unwrap();
-        (text, file::differences(&trace, has, Format::Mahimahi))
-    };
-    let rounded = "mahimahi has whole milliseconds: other times of sending and of the period are rounded up";
-    let (text, notes) = convert("300\n600\n900\n", None);
-    assert_eq!((&*text, &*notes), ("1\n1\n1\n", &[rounded][..]));
-    assert_eq!(read(&text).unwrap().1.period(), Some(Duration::from_ms(1)));
-    assert_eq!(convert("1000\n2000\n", None), ("1\n2\n".to_owned(), vec![]));
-    assert_eq!(convert("1000\n2001\n", None), ("1\n3\n".to_owned(), vec![rounded]));
-    let (text, notes) = convert("1000\n", Some(Duration::from_us(2_500)));
-    assert_eq!((&*text, notes.len(), notes[1]), ("1\n3\n", 2, rounded));
 }
