@@ -144,6 +144,7 @@ site: ## Build playground, stories and documentation as static files in target/s
 	$(CARGO) build --locked --profile wasm --target wasm32-unknown-unknown --package lastmile-playground
 	cd web && node build.mjs site $(abspath $(TARGET))/wasm32-unknown-unknown/wasm/lastmile_playground.wasm $(abspath $(TARGET))/site
 	cd web && node docs.mjs $(MDBOOK) $(abspath $(TARGET))/site $(abspath $(TARGET))/doc
+	@scripts/dist/licences.py $(TARGET)/site/THIRD-PARTY.txt lastmile-playground wasm32-unknown-unknown
 
 .PHONY: stories
 stories: ## Compute the values that the stories show, by reproducing their tables: up to an hour of one core
@@ -177,11 +178,13 @@ notebooks: ## Run the notebooks at full size, and draw their pictures in docs/im
 # Its parts use DIST_PROFILE, and TARGETS for the architectures: `make dist-static DIST_PROFILE=ci TARGETS=x86_64` is a trial.
 DIST_PROFILE ?= release
 export TARGETS
+# Parts share target/dist and their tools, and each uses all processors.
+.NOTPARALLEL:
 
 .PHONY: dist
 dist: ## Build all packages below in target/dist, with SHA256SUMS; an hour and more
 	@rm -rf $(TARGET)/dist
-	@$(MAKE) dist-static dist-deb dist-container dist-wheels dist-crates
+	@$(MAKE) dist-deb dist-container dist-wheels dist-crates
 	@scripts/dist/summary.sh
 
 .PHONY: dist-static
@@ -190,12 +193,12 @@ dist-static: ## Build the program without shared libraries, for x86-64 and arm64
 	@PROFILE=$(DIST_PROFILE) scripts/dist/static.sh
 
 .PHONY: dist-deb
-dist-deb: ## Build Debian packages of the static programs
+dist-deb: dist-static ## Build Debian packages of the static programs
 	@scripts/setup.sh dist
 	@PROFILE=$(DIST_PROFILE) scripts/dist/deb.sh
 
 .PHONY: dist-container
-dist-container: ## Build container images of the static programs
+dist-container: dist-static ## Build container images of the static programs
 	@scripts/setup.sh dist
 	@PROFILE=$(DIST_PROFILE) scripts/dist/container.sh
 

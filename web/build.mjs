@@ -7,6 +7,7 @@ import { gzipSync } from "node:zlib";
 import { fileURLToPath } from "node:url";
 import path from "node:path";
 import * as esbuild from "esbuild";
+import { notices } from "./notices.mjs";
 
 const root = path.dirname(fileURLToPath(import.meta.url));
 /** The module is for tests: a minute less of optimising and compressing. */
@@ -19,7 +20,10 @@ const shared = {
   minify: true,
   charset: "ascii",
   target: ["es2022"],
+  // The texts of licences are at the beginning of a script (notices.mjs).
   legalComments: "none",
+  metafile: true,
+  write: false,
   loader: { ".css": "text" },
   logLevel: "warning",
   absWorkingDir: root,
@@ -27,9 +31,10 @@ const shared = {
 
 /** The script that reports embed, for the crate `results`. */
 async function report(check) {
-  const built = await esbuild.build({ ...shared, entryPoints: ["src/report/main.ts"], format: "iife", write: false });
+  const built = await esbuild.build({ ...shared, entryPoints: ["src/report/main.ts"], format: "iife" });
+  const script = (await notices(root, built.metafile)) + built.outputFiles[0].text.trim();
   // The text of a script element ends at this sequence.
-  const text = built.outputFiles[0].text.trim().replaceAll("</script", "<\\/script");
+  const text = script.replaceAll("</script", "<\\/script");
   const assets = path.join(root, "../crates/results/assets");
   const digest = createHash("sha256").update(text).digest("base64");
   if (check) {
@@ -78,16 +83,17 @@ async function examples() {
 async function site(module, out) {
   if (out === undefined) throw new Error("node build.mjs site MODULE.wasm OUT");
   await mkdir(out, { recursive: true });
-  const built = (name, more = {}) =>
-    esbuild.build({ ...shared, entryPoints: [name], format: "iife", write: false, ...more });
-  const worker = (await built("src/engine/worker.ts")).outputFiles[0].text;
-  const define = { WORKER: JSON.stringify(worker), EXAMPLES: JSON.stringify(await examples()) };
-  await writeFile(path.join(out, "app.js"), (await built("src/playground/app.ts", { define })).outputFiles[0].text);
-  const plain = { ...define, EXAMPLES: "[]" };
-  await writeFile(
-    path.join(out, "stories.js"),
-    (await built("src/stories/app.ts", { define: plain })).outputFiles[0].text,
-  );
+  const built = (name, define = {}) => esbuild.build({ ...shared, entryPoints: [name], format: "iife", define });
+  const worker = await built("src/engine/worker.ts");
+  const define = { WORKER: JSON.stringify(worker.outputFiles[0].text), EXAMPLES: JSON.stringify(await examples()) };
+  for (const [name, source, defined] of [
+    ["app.js", "src/playground/app.ts", define],
+    ["stories.js", "src/stories/app.ts", { ...define, EXAMPLES: "[]" }],
+  ]) {
+    const script = await built(source, defined);
+    const legal = await notices(root, worker.metafile, script.metafile);
+    await writeFile(path.join(out, name), legal + script.outputFiles[0].text);
+  }
   const own = await Promise.all(
     [
       "node_modules/uplot/dist/uPlot.min.css",

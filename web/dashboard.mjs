@@ -4,6 +4,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import path from "node:path";
 import * as esbuild from "esbuild";
+import { notices } from "./notices.mjs";
 
 const root = path.dirname(fileURLToPath(import.meta.url));
 const page = path.join(root, "../crates/dashboard/page");
@@ -20,7 +21,7 @@ const built = await esbuild.build({
   charset: "ascii",
   target: ["es2022"],
   legalComments: "none",
-  banner: { js: "/*! With uPlot: MIT License, Copyright (c) 2025 Leon Sorokin */" },
+  metafile: true,
   outdir: "out",
   write: false,
   logLevel: "warning",
@@ -34,8 +35,9 @@ const styles = await esbuild.build({
   write: false,
   logLevel: "warning",
 });
-const files = new Map();
-for (const { path: name, text } of [...built.outputFiles, ...styles.outputFiles]) files.set(path.basename(name), text);
+const legal = await notices(root, built.metafile);
+const files = new Map([["dashboard.js", legal + built.outputFiles[0].text]]);
+for (const { path: name, text } of styles.outputFiles) files.set(path.basename(name), text);
 const bytes = [...files.values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 if (bytes > MOST_BYTES) throw new Error(`the page takes ${bytes} bytes, more than ${MOST_BYTES}`);
 

@@ -3,17 +3,19 @@
 # (SQLite, ring) and links with musl. Each program is tried in a root folder that holds nothing else; one for another
 # architecture in qemu-user, where it is installed.
 source "$(dirname "$0")/common.bash"
+command -v readelf >/dev/null || die "no readelf, which lists the shared libraries of a program: install binutils"
 prepare_tools
 mkdir -p "$dist" "$work"
 rm -f "$dist"/lastmile-*-linux.tar.gz
-scripts/dist/licences.py "$work/THIRD-PARTY"
+scripts/dist/licences.py "$work/THIRD-PARTY" lastmile-cli "${architectures[@]/%/-unknown-linux-musl}"
 for architecture in "${architectures[@]}"; do
   rustup target add "$architecture-unknown-linux-musl" >&2
   say "static program for $architecture, profile $profile"
   cargo-zigbuild zigbuild --quiet --profile "$profile" --locked --package lastmile-cli \
     --target "$architecture-unknown-linux-musl" --target-dir "$target"
   program=$target/$architecture-unknown-linux-musl/$(folder_of_profile)/lastmile
-  ! readelf -d "$program" | grep -q NEEDED || die "$program needs shared libraries"
+  sections=$(readelf -d "$program")
+  [[ $sections != *NEEDED* ]] || die "$program needs shared libraries"
   name=lastmile-$version-$architecture-linux
   rm -rf "${work:?}/$name"
   mkdir -p "$work/$name"

@@ -1,19 +1,31 @@
 #!/usr/bin/env bash
-# The wheels and the source archive of the Python package, in target/dist. zig links them against glibc 2.17, which
-# makes them manylinux2014. One wheel serves Python 3.11 and newer; free-threaded Python has a wheel of its own
-# (FREE_THREADED, 3.14t by default).
+# The source archive and the wheels of the Python package, in target/dist. Wheels are built from the unpacked archive,
+# so that it lacks no file. zig links them against glibc 2.17, which makes them manylinux2014. One wheel serves Python
+# 3.11 and newer; free-threaded Python has a wheel of its own (FREE_THREADED, 3.14t by default).
 source "$(dirname "$0")/common.bash"
 prepare_tools
-mkdir -p "$dist"
+mkdir -p "$dist" "$work"
 rm -f "$dist"/*.whl "$dist/lastmile_tcp-$version.tar.gz"
 read -r -a free_threaded <<<"${FREE_THREADED-3.14t}"
+
+# license-files of pyproject.toml names it: archive and wheels have it.
+licences=crates/python/LICENSE-THIRD-PARTY
+trap 'rm -f "$licences"' EXIT
+scripts/dist/licences.py "$licences" lastmile-python "${architectures[@]/%/-unknown-linux-gnu}"
+maturin sdist --manifest-path crates/python/Cargo.toml --out "$dist"
+archive=$work/lastmile_tcp-$version
+rm -rf "$archive"
+tar -xzmf "$dist/lastmile_tcp-$version.tar.gz" -C "$work"
+# Its files are of now: cargo compiles them anew. Its lock file is that of the workspace: cargo takes out what members
+# outside the archive need.
+cargo metadata --format-version 1 --manifest-path "$archive/Cargo.toml" >/dev/null
 
 build() { # architecture, interpreter
   say "wheel for $1, $2, profile $profile"
   # As for another machine: maturin knows the settings of an interpreter that is not installed.
-  PYO3_CROSS=1 maturin build --quiet --manifest-path crates/python/Cargo.toml --profile "$profile" --locked --zig \
+  (cd "$archive" && PYO3_CROSS=1 maturin build --quiet --profile "$profile" --locked --zig \
     --compatibility manylinux2014 --target "$1-unknown-linux-gnu" --interpreter "$2" \
-    --target-dir "$target" --out "$dist"
+    --target-dir "$target" --out "$dist")
 }
 for architecture in "${architectures[@]}"; do
   rustup target add "$architecture-unknown-linux-gnu" >&2
@@ -21,7 +33,6 @@ for architecture in "${architectures[@]}"; do
     build "$architecture" "$python"
   done
 done
-maturin sdist --manifest-path crates/python/Cargo.toml --out "$dist"
 twine check --strict "$dist"/*.whl "$dist/lastmile_tcp-$version.tar.gz" >&2
 
 # Installed as by a user: into an empty environment, and started there. Then the tests of the command.
@@ -35,6 +46,10 @@ installed=$target/python/installed
   "lastmile-tcp==$version"
 shown=$("$installed/bin/lastmile" --version)
 [ "$shown" = "lastmile $version" ] || die "the command of the wheel prints $shown"
+"$installed/bin/python" -c 'from importlib.metadata import distribution
+notices = distribution("lastmile-tcp").read_text("licenses/LICENSE-THIRD-PARTY") or ""
+absent = [name for name in ("uplot (in pages)", "standard library", "pyo3 ", "DejaVu") if name not in notices]
+raise SystemExit(f"dist: error: the wheel has no licences of {absent}" if absent else 0)'
 picture=$work/wheel.svg
 "$installed/bin/lastmile" plot scenarios/upload-starves-download.toml --panel Goodput --out "$picture" 2>/dev/null
 "$installed/bin/python" -c \

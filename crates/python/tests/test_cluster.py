@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -49,8 +50,10 @@ RUNS = 6 * 8 * 2
 class Cluster:
     """A scheduler and two workers, each a process that can be killed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, before: str = "") -> None:
+        """`before` is code that the processes run first."""
         self._folder = folder
+        self._code = f"{before}\nfrom dask.cli import run_cli\nrun_cli()"
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
         self.scheduler = self._start("scheduler", "--host", self.address, "--no-dashboard", "--no-jupyter")
@@ -62,7 +65,7 @@ class Cluster:
 
     def _start(self, what: str, *arguments: str) -> subprocess.Popen[bytes]:
         with (self._folder / "log").open("ab") as log:
-            return subprocess.Popen([sys.executable, "-m", "dask", what, *arguments], stdout=log, stderr=log)
+            return subprocess.Popen([sys.executable, "-c", self._code, what, *arguments], stdout=log, stderr=log)
 
     def mend(self) -> None:
         """Starts processes in place of those that have ended."""
@@ -76,12 +79,20 @@ class Cluster:
             process.wait()
 
 
+@contextlib.contextmanager
+def started(folder: Path, before: str = "") -> Iterator[Cluster]:
+    (folder / "dask").mkdir()
+    cluster = Cluster(folder / "dask", before)
+    try:
+        yield cluster
+    finally:
+        cluster.end()
+
+
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    (tmp_path / "dask").mkdir()
-    cluster = Cluster(tmp_path / "dask")
-    yield cluster
-    cluster.end()
+    with started(tmp_path) as cluster:
+        yield cluster
 
 
 @pytest.fixture
@@ -151,6 +162,26 @@ def test_a_worker_of_another_build_and_a_folder_of_its_own_are_errors(
             patch.setattr(lastmile._cluster, "HIDDEN_S", 2.0)
             with pytest.raises(RuntimeError, match="share this folder"):
                 lm.study(study).run(tmp_path / "two", client=client)
+
+
+def test_workers_that_die_of_a_run_are_an_error_that_names_it(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # By default four workers die.
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
+    monkeypatch.setattr(lastmile._cluster, "work", lambda _: os.abort())
+    with started(tmp_path) as cluster:
+        assert command.main([cluster.address, str(study), "--out", str(tmp_path / "out")]) == 2
+    point = r'access.up.rate "[^"]*", access.policy "[^"]*", seed \d'
+    wanted = rf"error: failed: {point}: a worker died of it; finished runs are kept\n"
+    assert re.fullmatch(wanted, capsys.readouterr().err)
+
+
+def test_a_scheduler_without_lastmile_is_an_error_that_says_so(study: Path, tmp_path: Path) -> None:
+    wanted = "install one build of lastmile for scheduler and workers"
+    with started(tmp_path, "import sys; sys.modules['lastmile'] = None") as cluster:
+        with distributed.Client(cluster.address) as client, pytest.raises(RuntimeError, match=wanted):
+            lm.study(study).run(tmp_path / "out", client=client)
 
 
 def test_a_scheduler_that_is_gone_is_an_error_and_the_study_goes_on(

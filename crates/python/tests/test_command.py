@@ -13,7 +13,7 @@ from pathlib import Path
 
 import lastmile as lm
 import pytest
-from lastmile import _lastmile
+from lastmile import _command, _lastmile
 
 from conftest import ROOT, Command
 
@@ -36,6 +36,20 @@ def test_the_script_is_the_command_with_its_exit_codes(lastmile: Command) -> Non
 def test_python_m_is_the_command() -> None:
     output = subprocess.run([sys.executable, "-m", "lastmile", "--version"], capture_output=True, text=True, check=True)
     assert output.stdout.startswith("lastmile ")
+
+
+@pytest.mark.skipif(sys.prefix == sys.base_prefix, reason="an environment has one folder of scripts")
+def test_python_m_names_the_script_of_its_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """systemd and supervisors start no ``__main__.py``."""
+    started: list[str] = []
+    # The command's own answer to Ctrl-C is not that of the tests.
+    monkeypatch.setattr(signal, "getsignal", lambda _: signal.SIG_IGN)
+    monkeypatch.setattr(_lastmile, "main", lambda script, _: started.append(script), raising=False)
+    for path in (Path(lm.__file__).with_name("__main__.py"), tmp_path / "lastmile"):
+        monkeypatch.setattr(sys, "argv", [str(path)])
+        with pytest.raises(SystemExit):
+            _command.main()
+    assert started == [str(Path(sys.executable).with_name("lastmile")), str(tmp_path / "lastmile")]
 
 
 @of_the_wheel
@@ -66,9 +80,10 @@ def test_a_signal_ends_the_command_with_its_number() -> None:
 
 @of_the_wheel
 def test_a_unit_of_systemd_starts_the_script(lastmile: Command) -> None:
-    unit = lastmile("watch", "unit")
     script = Path(sys.executable).with_name("lastmile")
-    assert unit.returncode == 0 and f"ExecStart={script} watch" in unit.stdout, unit.stdout
+    module = [sys.executable, "-m", "lastmile", "watch", "unit"]
+    for unit in (lastmile("watch", "unit"), subprocess.run(module, capture_output=True, text=True)):
+        assert unit.returncode == 0 and f"ExecStart={script} watch" in unit.stdout, unit.stdout
 
 
 def test_the_wheel_needs_no_other_package() -> None:

@@ -249,6 +249,26 @@ pub(crate) fn text_files() -> Vec<(String, String)> {
         .collect()
 }
 
+/// `make dist-deb` packs the program of these sources, and parts of `make dist` that share folders do not run at once.
+#[test]
+fn packages_of_the_static_program_are_made_after_it() {
+    let makefile = std::fs::read_to_string(root().join("Makefile")).unwrap();
+    for line in ["dist-deb: dist-static ", "dist-container: dist-static ", ".NOTPARALLEL:\n"] {
+        assert!(makefile.contains(&format!("\n{line}")), "the Makefile has no {line}");
+    }
+}
+
+/// Reports and the dashboard are copies of uPlot, whose licence wants its text in each of them.
+#[test]
+fn scripts_of_pages_begin_with_the_licences_of_what_they_contain() {
+    for path in ["crates/results/assets/report.js", "crates/dashboard/page/dashboard.js"] {
+        let script = std::fs::read_to_string(root().join(path)).unwrap();
+        let notice = script.strip_prefix("/*! uplot:\n").and_then(|rest| rest.split("*/").next()).unwrap_or_default();
+        let wanted = ["Copyright (c)", "Leon Sorokin", "Permission is hereby granted", "WITHOUT WARRANTY"];
+        assert!(wanted.iter().all(|words| notice.contains(words)), "{path} begins with {notice:?}");
+    }
+}
+
 /// Paths and names of one machine are of no use to others.
 #[test]
 fn no_file_names_a_path_of_one_machine() {

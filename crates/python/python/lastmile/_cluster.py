@@ -32,6 +32,7 @@ HIDDEN_S = 70.0
 LOOK_S = 1.0
 """Time between two looks for files that are hidden."""
 GONE = "the scheduler is gone; finished runs are kept, and another call goes on"
+EVERYWHERE = "install one build of lastmile for scheduler and workers"
 
 Run = tuple[int, int]
 """A point by its number, and a seed."""
@@ -110,15 +111,47 @@ def carry_out(
                 raise RuntimeError(f"{folder}: no run of the workers is there. Do they share this folder?")
             time.sleep(LOOK_S)
             continue
-        with Round(client, wanted, task, pace) as finished:
-            for runs in finished:
-                ended.update(runs)
-                done += len(runs)
-                # The study itself tells of the end, once its table is written.
-                # An interval that is not narrow yet adds runs, and a share never falls.
-                if progress is not None and told <= done / of < 1:
-                    told = done / of
-                    progress(told)
+        try:
+            with Round(client, wanted, task, pace) as finished:
+                for runs in finished:
+                    ended.update(runs)
+                    done += len(runs)
+                    # The study itself tells of the end, once its table is written.
+                    # An interval that is not narrow yet adds runs, and a share never falls.
+                    if progress is not None and told <= done / of < 1:
+                        told = done / of
+                        progress(told)
+        except Died as died:
+            _, _, missing = study.missing(folder)
+            # A worker simulates the runs of a task in their order.
+            point, seed = next((run for run in died.runs if run in missing), died.runs[0])
+            words = ", ".join(f'{key} "{value}"' for key, value in zip(space[0], points[point], strict=True))
+            raise RuntimeError(f"failed: {words}, seed {seed}: {died}; finished runs are kept") from died
+
+
+class Died(Exception):
+    """The workers that died during a task."""
+
+    def __init__(self, runs: list[Run], times: int) -> None:
+        super().__init__(f"{times} workers died of it" if times > 1 else "a worker died of it")
+        self.runs = runs
+
+
+def result(future: Any, runs: list[Run]) -> tuple[int, float]:
+    """What `work` has returned for these runs."""
+    distributed: Any = importlib.import_module("distributed")
+    try:
+        simulated, seconds = future.result()
+    except distributed.KilledWorker as killed:
+        raise Died(runs, killed.allowed_failures + 1) from killed
+    except ModuleNotFoundError as wrong:
+        raise RuntimeError(f"a worker has no {wrong.name}: {EVERYWHERE}") from wrong
+    except RuntimeError as wrong:
+        if "deserialization of the task graph" not in str(wrong):
+            raise
+        text = f"the scheduler cannot read a task, perhaps for want of lastmile: {EVERYWHERE}"
+        raise RuntimeError(text) from wrong
+    return simulated, seconds
 
 
 class Round:
@@ -152,7 +185,7 @@ class Round:
         ended: list[Run] = []
         for future in self._wait():
             runs = self._pending.pop(future)
-            simulated, seconds = future.result()
+            simulated, seconds = result(future, runs)
             if simulated:
                 self._pace.add(simulated, seconds)
             ended += runs
