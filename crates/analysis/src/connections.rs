@@ -338,15 +338,19 @@ impl State {
 
     /// The last packet, of this side.
     #[inline]
-    fn traced(&self, (now, place, side): (Instant, usize, usize), packet: &Meta) -> Traced {
-        let traced = Traced::new(now, place, self.opener_side() == side, packet);
+    fn traced(&self, (at, connection, side): (Instant, usize, usize), packet: &Meta) -> Traced {
         let has_ack = packet.flags.contains(TcpFlags::ACK) && !packet.flags.contains(TcpFlags::RST);
-        let ack = if has_ack { self.halves[1 - side].traced_ack(packet) } else { None };
-        let mut data = self.halves[side].traced_data();
-        if let (Some(data), Some(seen)) = (&mut data, self.remotes[side].as_ref().and_then(|remote| remote.data())) {
-            data.kind = seen.kind;
+        let seen = self.remotes[side].as_ref().and_then(|remote| remote.kind());
+        Traced {
+            at,
+            connection,
+            from_opener: self.opener_side() == side,
+            flags: packet.flags,
+            ecn: packet.ecn(),
+            payload: packet.payload_len(),
+            data: self.halves[side].traced_data(seen),
+            ack: if has_ack { self.halves[1 - side].traced_ack(packet) } else { None },
         }
-        Traced { data, ack, ..traced }
     }
 
     /// The side that opened the connection; without a SYN that of the larger port.

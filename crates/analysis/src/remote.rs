@@ -18,7 +18,7 @@ use lastmile_units::{Duration, Instant};
 use crate::half::Half;
 use crate::sender_clock::SenderClock;
 use crate::timestamps;
-use crate::trace::Data;
+use crate::trace::Kind;
 
 /// The most ACKs on their way to the sender that are stored.
 const MOST_ACKS: usize = 8_192;
@@ -145,8 +145,8 @@ impl Remote {
     }
 
     /// What the last packet's data were.
-    pub(crate) fn data(&self) -> Option<Data> {
-        self.half.traced_data()
+    pub(crate) fn kind(&self) -> Option<Kind> {
+        self.half.kind()
     }
 
     /// The direction as its sender saw it.

@@ -1,7 +1,7 @@
 //! One TCP packet, as the analysis understands it: the row of a table of all segments, and a mark in a
 //! picture.
 
-use lastmile_packet::{Meta, TcpFlags};
+use lastmile_packet::TcpFlags;
 use lastmile_units::{Duration, Instant};
 
 use crate::cause::Cause;
@@ -107,12 +107,4 @@ pub struct Traced {
     pub data: Option<Data>,
     /// The acknowledgement.
     pub ack: Option<Acknowledgement>,
-}
-
-impl Traced {
-    pub(crate) fn new(at: Instant, connection: usize, from_opener: bool, packet: &Meta) -> Self {
-        let (flags, payload) = (packet.flags, packet.payload_len());
-        let ecn = packet.ecn();
-        Self { at, connection, from_opener, flags, ecn, payload, data: None, ack: None }
-    }
 }

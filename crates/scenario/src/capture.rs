@@ -50,6 +50,7 @@ impl Times {
 
     /// When a packet came; at the beginning if it came before the first one. `None` for one that came later
     /// than [`Times::LONGEST`]: a damaged time.
+    #[inline]
     pub fn since_first(&mut self, at_ns: u64) -> Option<Instant> {
         let since_ns = at_ns.saturating_sub(*self.first_ns.get_or_insert(at_ns));
         (since_ns <= Self::LONGEST.as_ns()).then(|| Instant::ZERO + Duration::from_ns(since_ns))

@@ -8,7 +8,7 @@ use super::state::Phase as Repair;
 use crate::cause::Cause;
 use crate::congestion::{Moment, Phase};
 use crate::limit::Limit;
-use crate::trace::{Acknowledgement, Data, SACK_BLOCKS, Sender};
+use crate::trace::{Acknowledgement, Data, Kind, SACK_BLOCKS, Sender};
 
 impl Half {
     /// The sender at this moment.
@@ -89,10 +89,16 @@ impl Half {
         }
     }
 
-    /// The data of the last packet.
+    /// What the data of the last packet were.
+    pub(crate) fn kind(&self) -> Option<Kind> {
+        self.last.data.map(|data| data.kind)
+    }
+
+    /// The data of the last packet, of this kind if it is known better.
     #[inline]
-    pub(crate) fn traced_data(&self) -> Option<Data> {
-        self.last.data.map(|data| Data { sender: self.state(), ..data })
+    pub(crate) fn traced_data(&self, kind: Option<Kind>) -> Option<Data> {
+        let Data { start, end, kind: own, .. } = self.last.data?;
+        Some(Data { start, end, kind: kind.unwrap_or(own), sender: self.state() })
     }
 
     /// The acknowledgement in the last packet of the other side, which is `packet`.

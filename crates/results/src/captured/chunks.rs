@@ -24,6 +24,9 @@ pub(super) type Present<'a> = Option<&'a Bits>;
 /// The most values of a dictionary of numbers: more come as their differences, which take as many bits.
 const MOST_FEW: usize = 32;
 
+/// Octets of a page that hardly one exceeds: four a row.
+const USUAL_PAGE: usize = 4 * BLOCK;
+
 /// A number of a column.
 pub(super) trait Number: Copy + PartialEq + Into<i64> + TryFrom<i64> {}
 
@@ -122,7 +125,7 @@ impl Chunk {
         encoding: Encoding,
         encode: impl FnOnce(&mut Vec<u8>),
     ) -> Result<(), ParquetError> {
-        let mut buf = Vec::new();
+        let mut buf = Vec::with_capacity(USUAL_PAGE);
         let mut num_nulls = 0;
         if let Some(present) = present {
             present.levels(rows, &mut buf);

@@ -26,24 +26,31 @@ fn present(curves: impl IntoIterator<Item = Curve>) -> Vec<Curve> {
     curves.into_iter().filter(|curve| !curve.points.is_empty()).collect()
 }
 
+/// The points of all bins.
+fn points<I: IntoIterator<Item = (i64, i64)>>(picture: &Picture, of: impl Fn(&Bin) -> I) -> Vec<(u64, i64, i64)> {
+    let bins = picture.all();
+    let mut points = Vec::with_capacity(bins.len());
+    for bin in bins {
+        points.extend(of(bin).into_iter().map(|(low, high)| (bin.at_us, low, high)));
+    }
+    points
+}
+
 /// One value of each bin.
 fn single(picture: &Picture, of: impl Fn(&Bin) -> Option<i64>) -> Vec<(u64, i64, i64)> {
-    picture.all().iter().filter_map(|bin| of(bin).map(|value| (bin.at_us, value, value))).collect()
+    points(picture, |bin| of(bin).map(|value| (value, value)))
 }
 
 /// The extremes of each bin.
 fn extents<T: Bounded + TryInto<i64>>(picture: &Picture, of: impl Fn(&Bin) -> Extremes<T>) -> Vec<(u64, i64, i64)> {
     let value = |value: T| value.try_into().unwrap_or(i64::MAX);
-    let bins = picture.all().iter();
-    bins.filter_map(|bin| of(bin).seen().map(|extent| (bin.at_us, value(extent.low), value(extent.high)))).collect()
+    points(picture, |bin| of(bin).seen().map(|extent| (value(extent.low), value(extent.high))))
 }
 
 /// The values of a quantity that stays between packets.
 fn levels(picture: &Picture, of: impl Fn(&Bin) -> Level) -> Vec<(u64, i64, i64)> {
     let value = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-    let of_bin =
-        |bin: &Bin| of(bin).steps().into_iter().map(|step| (bin.at_us, value(step), value(step))).collect::<Vec<_>>();
-    picture.all().iter().flat_map(of_bin).collect()
+    points(picture, |bin| of(bin).steps().map(|step| (value(step), value(step))))
 }
 
 fn sequence(picture: &Picture) -> Plot {

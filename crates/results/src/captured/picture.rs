@@ -11,6 +11,8 @@ use lastmile_analysis::{Acknowledgement, Data, Kind, Phase};
 use lastmile_units::Instant;
 
 pub(super) const MOST_BINS: usize = 1_500;
+/// Bins from which on there is memory for all.
+const FEW_BINS: usize = 64;
 pub(super) const MOST_MARKS: usize = 3_000;
 
 /// The least and the largest value.
@@ -84,19 +86,18 @@ impl Level {
     }
 
     /// The values to draw, one above the other; the last is the one that stays.
-    pub(super) fn steps(self) -> Vec<u64> {
-        let Some(Extent { low, high }) = self.extremes.seen() else { return Vec::new() };
-        let mut values = if self.last == low { vec![high, low] } else { vec![low, high, self.last] };
-        values.dedup();
-        values
+    pub(super) fn steps(self) -> impl Iterator<Item = u64> {
+        let Extent { low, high } = self.extremes.0;
+        let steps = if self.last == low { [high, low, low] } else { [low, high, self.last] };
+        let between = low < self.last && self.last < high;
+        let count = usize::from(low <= high) + usize::from(low < high) + usize::from(between);
+        steps.into_iter().take(count)
     }
 }
 
 /// A span of time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bin {
-    /// The number of the span.
-    slot: u64,
     /// The time of its first packet, in microseconds.
     pub(super) at_us: u64,
     /// Offsets of new data.
@@ -218,26 +219,33 @@ impl Picture {
 
     /// The bin of this time, which is not before the last.
     fn bin(&mut self, at_us: u64) -> &mut Bin {
-        let slot = at_us >> self.width;
-        if self.bins.last().is_none_or(|last| last.slot < slot) {
+        if self.is_past(at_us) {
             if self.bins.len() >= MOST_BINS {
                 self.merge();
             }
-            let slot = at_us >> self.width;
-            if self.bins.last().is_none_or(|last| last.slot < slot) {
-                self.bins.push(Bin { slot, at_us, ..Bin::default() });
+            if self.is_past(at_us) {
+                if self.bins.len() == FEW_BINS {
+                    // Memory that is not used yet costs nothing, and moving it does.
+                    self.bins.reserve_exact(MOST_BINS - FEW_BINS);
+                }
+                self.bins.push(Bin { at_us, ..Bin::default() });
             }
         }
         self.bins.last_mut().expect("it has just been added")
+    }
+
+    /// True for a time after the last bin.
+    fn is_past(&self, at_us: u64) -> bool {
+        self.bins.last().is_none_or(|last| last.at_us >> self.width < at_us >> self.width)
     }
 
     /// Doubles the width until a quarter of the bins is gone.
     fn merge(&mut self) {
         while self.bins.len() > MOST_BINS - MOST_BINS / 4 {
             self.width += 1;
-            self.bins.iter_mut().for_each(|bin| bin.slot >>= 1);
+            let width = self.width;
             self.bins.dedup_by(|next, bin| {
-                let same = next.slot == bin.slot;
+                let same = next.at_us >> width == bin.at_us >> width;
                 if same {
                     bin.add(next);
                 }

@@ -347,12 +347,13 @@ fn step(path: &mut String, command: char, to: f64) {
 /// By pixel column: position, first, lowest, highest and last value in the drawing, whose axis points
 /// down. Marks are not merged.
 fn columns(curve: &Curve, place: &Place<'_>) -> Vec<(f64, f64, f64, f64, f64)> {
-    let mut columns: Vec<(f64, f64, f64, f64, f64)> = Vec::new();
+    let mut columns: Vec<(f64, f64, f64, f64, f64)> = Vec::with_capacity(curve.points.len());
+    let number = |x: f64| (x / place.column) as u64;
     let merges = curve.shape.mark().is_empty();
     for (at, low, high) in &curve.points {
         let (x, low, high) = (place.x(*at), place.y(*low), place.y(*high));
         match columns.last_mut() {
-            Some(column) if merges && (x / place.column).floor() <= (column.0 / place.column).floor() => {
+            Some(column) if merges && number(x) <= number(column.0) => {
                 *column = (column.0, column.1, column.2.max(low), column.3.min(high), high);
             }
             _ => columns.push((x, low, low, high, high)),

@@ -117,7 +117,7 @@ fn data_in_flight_stay_until_the_next_packet() {
         pictures.add(&packet);
     }
     let (drawn, _) = pictures.drawn();
-    let steps: Vec<Vec<u64>> = drawn[0].2.all().iter().map(|bin| bin.outstanding.steps()).collect();
+    let steps: Vec<Vec<u64>> = drawn[0].2.all().iter().map(|bin| bin.outstanding.steps().collect()).collect();
     assert_eq!(steps, [vec![2_000, 0], vec![1_000], vec![3_000, 2_000]]);
 }
 

@@ -14,15 +14,14 @@ pub(crate) fn coordinate(value: f64) -> String {
 pub(crate) fn write_coordinate(text: &mut String, value: f64) {
     const LARGEST: f64 = 1e6;
     let tenths = value * 10.0;
-    let nearest = tenths.round();
-    if !(value.abs() < LARGEST && (tenths - nearest).abs() < 0.499_999) {
+    #[expect(clippy::cast_possible_truncation, reason = "it is not used beyond the largest coordinate")]
+    let nearest = (tenths + 0.5_f64.copysign(tenths)) as i32;
+    if !(value.abs() < LARGEST && (tenths - f64::from(nearest)).abs() < 0.499_999) {
         let exact = format!("{value:.1}");
         let short = exact.strip_suffix(".0").unwrap_or(&exact);
         text.push_str(if short == "-0" { "0" } else { short });
         return;
     }
-    #[expect(clippy::cast_possible_truncation, reason = "below the largest coordinate")]
-    let nearest = nearest as i32;
     if nearest < 0 {
         text.push('-');
     }

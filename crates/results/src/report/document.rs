@@ -46,7 +46,7 @@ pub(crate) fn styled((title, version): (&str, &str), rules: &str, body: &Markup,
                 (body)
                 @if !data.is_empty() {
                     script type="application/json" id="figures" { (PreEscaped(in_script(&data))) }
-                    script type="text/plain" id="columns" { (packed(data.columns())) }
+                    script type="text/plain" id="columns" { (PreEscaped(packed(data.columns()))) }
                 }
                 script { (PreEscaped(SCRIPT)) }
             }

@@ -39,6 +39,7 @@ pub(super) fn check(link: DataLink) -> Result<(), String> {
 }
 
 /// Where the frame was seen, of a file's interface `number`.
+#[inline]
 pub(super) fn sighting(link: DataLink, number: u32, frame: &[u8]) -> Sighting {
     const OUTGOING: u8 = 4;
     match (link, frame) {
@@ -53,6 +54,7 @@ pub(super) fn sighting(link: DataLink, number: u32, frame: &[u8]) -> Sighting {
 }
 
 /// The IP packet in a frame, if there is one.
+#[inline]
 pub(super) fn ip_of(link: DataLink, frame: &[u8]) -> Option<&[u8]> {
     let ethertype = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
     match link {

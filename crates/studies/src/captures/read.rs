@@ -245,12 +245,22 @@ struct Sinks {
     wanted: bool,
 }
 
+/// Makes the allocator of glibc keep the memory that is given back to it. It returns free memory to the kernel, and
+/// takes it anew, until a larger block was free once (mallopt(3), `M_MMAP_THRESHOLD`). The block is never touched.
+fn keep_memory() {
+    const LARGER: usize = 8 << 20;
+    drop(std::hint::black_box(Vec::<u8>::with_capacity(LARGER)));
+}
+
 impl Sinks {
     fn new(wanted: Wanted<'_>) -> io::Result<Self> {
         let segments = wanted.segments.map(AtomicFile::create).transpose()?.map(Segments::new).transpose()?;
         let pictures = wanted.pictures.then(Pictures::default);
         let glimpses = wanted.glimpses.then(Fingerprints::default);
         let wanted = pictures.is_some() || segments.is_some();
+        if wanted {
+            keep_memory();
+        }
         Ok(Self { pictures, glimpses, segments, failure: None, wanted })
     }
 
