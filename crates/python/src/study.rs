@@ -68,17 +68,17 @@ pub(crate) fn study(
     scenario: Given<'_>,
     space: Bound<'_, Space>,
     seeds: SeedCount,
-    until: Option<(Option<String>, f64)>,
+    until: Option<(Option<String>, f64, u64)>,
     duration: Option<Length>,
 ) -> PyResult<Study> {
     let SeedCount(seeds) = seeds;
     let scenario = scenario.scenario(py)?;
     let seeds = match until {
         None => Seeds::Count(seeds),
-        Some((measure, share)) => {
+        Some((measure, share, at_least)) => {
             let over_line = scenario.get().read.access().is_some();
             let measure = measure.unwrap_or_else(|| Until::usual_measure(over_line).to_owned());
-            Seeds::Until(Until { measure, share, at_most: seeds })
+            Seeds::Until(Until { measure, share, at_least, at_most: seeds })
         }
     };
     let points = &space.get().0;

@@ -148,12 +148,12 @@ fn a_measure_of_no_run_is_refused() {
         let runs = runs(&scratch.path.join(format!("out-{name}"))).len();
         (output.status.code(), text(&output.stdout), text(&output.stderr), runs)
     };
-    let until = "[until]\nci = \"3 %\"\nat_most = 6\n";
+    let until = "[until]\nci = \"3 %\"\nat_least = 4\nat_most = 6\n";
     let (code, _, told, ran) =
         study("a.toml", &format!("scenario = \"line.toml\"\nmeasures = [\"foo\"]\n{until}measure = \"nonsense\"\n"));
     assert_eq!((code, ran), (Some(2), 0), "{told}");
     assert!(told.contains("a.toml:2:") && told.contains("measures: no run has a measure \"foo\""), "{told}");
-    assert!(told.contains("a.toml:6:") && told.contains("until.measure: no run has a measure \"nonsense\""), "{told}");
+    assert!(told.contains("a.toml:7:") && told.contains("until.measure: no run has a measure \"nonsense\""), "{told}");
     // Ten replies to a ping have no 99th percentile.
     let (code, _, told, ran) = study("b.toml", &format!("scenario = \"line.toml\"\n{until}measure = \"ping.p99_s\"\n"));
     assert_eq!((code, ran), (Some(2), 4), "{told}");
