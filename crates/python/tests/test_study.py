@@ -201,6 +201,8 @@ def test_seeds_are_added_until_the_interval_is_narrow(download: lm.Scenario, tmp
     many = lm.study(noisy, space, seeds=lm.until(ci=0.000001, at_least=4, at_most=9)).run(tmp_path)
     assert (len(few), len(many)) == (4, 9)
     assert len(lm.study(noisy, space, seeds=lm.until(ci=0.5)).run(tmp_path)) == 10
+    said = "\nPoints whose interval of download_bps is wider after their most seeds: 1 of 1.\n"
+    assert many.text().endswith(said) and said not in few.text()
     (_, mean, ci95, seeds) = few.means("download_bps")[0]
     assert seeds == 4 and ci95 <= 0.5 * mean
 
