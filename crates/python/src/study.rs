@@ -14,6 +14,7 @@ use lastmile_studies::study::address::ENGINE;
 use lastmile_studies::study::check::{check, check_values};
 use lastmile_studies::study::folder::carry_out;
 use lastmile_studies::study::journal::{Record, about_other};
+use lastmile_studies::study::means::notes;
 use lastmile_studies::study::measured;
 use lastmile_studies::study::plan::{
     Ended, Failure, Load, Means, Pair, Places, Progress, Seeds, Study as Planned, Until,
@@ -68,17 +69,17 @@ pub(crate) fn study(
     scenario: Given<'_>,
     space: Bound<'_, Space>,
     seeds: SeedCount,
-    until: Option<(Option<String>, f64)>,
+    until: Option<(Option<String>, f64, u64)>,
     duration: Option<Length>,
 ) -> PyResult<Study> {
     let SeedCount(seeds) = seeds;
     let scenario = scenario.scenario(py)?;
     let seeds = match until {
         None => Seeds::Count(seeds),
-        Some((measure, share)) => {
+        Some((measure, share, at_least)) => {
             let over_line = scenario.get().read.access().is_some();
             let measure = measure.unwrap_or_else(|| Until::usual_measure(over_line).to_owned());
-            Seeds::Until(Until { measure, share, at_most: seeds })
+            Seeds::Until(Until { measure, share, at_least, at_most: seeds })
         }
     };
     let points = &space.get().0;
@@ -227,23 +228,24 @@ impl Study {
             warn(py, other)?;
         }
         let ended = study.with(py, &store, (&limit, threads), |planned, means, is_over| {
-            carry_out(planned, means, (record, &measures), &mut |progress: Progress, _: &Record| {
+            let done = carry_out(planned, means, (record, &measures), &mut |progress: Progress, _: &Record| {
                 let (done, of) = ((progress.finished + progress.failed) as u64, progress.runs as u64);
                 // The runs of a cluster are told already: what is left is to read them.
                 let is_told = is_on_cluster && done < of;
                 let attended = attendant.look().and_then(|()| if is_told { Ok(()) } else { attendant.tell(done, of) });
                 is_over.store(attended.is_err(), Ordering::Relaxed);
                 attended
-            })
+            });
+            done.map(|(runs, table)| (notes(planned, &table), runs, table))
         })?;
-        let (runs, table) = ended.map_err(|ended| exception(py, &limit, ended))?;
+        let (notes, runs, table) = ended.map_err(|ended| exception(py, &limit, ended))?;
         if let Some(damaged) = runs.about_damaged("replaced by a new run") {
             warn(py, damaged)?;
         }
         for Failure { point, seed, reason } in &runs.failures {
             warn(py, format!("failed: {point}, seed {seed}: {reason}"))?;
         }
-        Ok(Table::new(table, measures))
+        Ok(Table::new(table, measures, notes))
     }
 
     /// The number of runs that the folder has, and the number of runs whose need is known. Runs that failed count.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
 use lastmile_results::studied;
-use lastmile_studies::study::means::{about_phases, means};
+use lastmile_studies::study::means::means;
 use lastmile_studies::study::statistics::Estimate;
 use lastmile_studies::study::{Column, Table as Rows};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
@@ -35,12 +35,14 @@ pub(crate) struct Table {
     rows: Rows,
     /// The measures that the study's file names.
     named: Vec<String>,
+    /// Sentences below the means.
+    notes: Vec<String>,
     /// Columns with the numbers of keys: the name of the key, that of the column, the values.
     numbers: Vec<(String, String, Vec<Option<f64>>)>,
 }
 
 impl Table {
-    pub(crate) fn new(rows: Rows, named: Vec<String>) -> Self {
+    pub(crate) fn new(rows: Rows, named: Vec<String>, notes: Vec<String>) -> Self {
         let numbers = rows.columns.iter().filter_map(|(key, column)| match column {
             Column::Words(words) => {
                 let (ending, values) = numbers(words)?;
@@ -51,7 +53,7 @@ impl Table {
             _ => None,
         });
         let numbers = numbers.collect();
-        Self { rows, named, numbers }
+        Self { rows, named, notes, numbers }
     }
 }
 
@@ -157,7 +159,8 @@ impl Table {
     }
 
     /// The means of measures at each point, with 95 % intervals, as text. Without names, those that the study's file
-    /// names, or goodputs and round trips. A sentence follows if the runs measure phases of several times.
+    /// names, or goodputs and round trips. A sentence follows if the runs measure phases of several times, and one if
+    /// points have their most seeds and a wider interval than the study wants.
     ///
     /// >>> import lastmile as lm
     /// >>> line = lm.line("adsl2plus-12-1", home="single")
@@ -169,8 +172,8 @@ impl Table {
         let measures: Vec<String> = measures.into_iter().map(|Measures(name)| name).collect();
         let measures = if measures.is_empty() { &self.named } else { &measures };
         let text = means(&self.rows, measures).map_err(|wrong| error::of_error(py, &wrong))?;
-        let text = text.render_within(WIDTH);
-        Ok(about_phases(&self.rows).map_or_else(|| text.clone(), |about| format!("{text}\n{about}\n")))
+        let notes = self.notes.iter().map(|note| format!("\n{note}\n"));
+        Ok(std::iter::once(text.render_within(WIDTH)).chain(notes).collect())
     }
 
     /// The table as a stream of Arrow record batches, for every library that reads the Arrow PyCapsule interface.

@@ -62,6 +62,10 @@ TYPES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: lm.until(ci=0.1, at_most="3"),  # type: ignore[arg-type]
         "at_most: a whole number, and not of type str",
     ),
+    "at_least": (
+        lambda: lm.until(ci=0.1, at_least=2.5),  # type: ignore[arg-type]
+        "at_least: a whole number, and not of type float",
+    ),
     "until-measure": (lambda: lm.until(ci=0.1, measure=OTHER), "measure: a text, and not of type int"),
     "log": (lambda: lm.log(1, 8, 4.0), "count: a whole number, and not of type float"),  # type: ignore[arg-type]
     "latin": (

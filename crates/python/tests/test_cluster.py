@@ -129,7 +129,7 @@ def test_seeds_are_added_in_rounds_and_files_of_the_scenario_are_found(
     # The scenario names a trace.
     line = lm.load(at_root / "scenarios/lte-trace.toml")
     space = {"access.backbone.delay": ["5 ms", "20 ms"]}
-    study = lm.study(line, space, seeds=lm.until(ci=1e-6, at_most=7), duration="3 s")
+    study = lm.study(line, space, seeds=lm.until(ci=1e-6, at_least=4, at_most=7), duration="3 s")
     study.run(tmp_path / "pool")
     # The address of the scheduler makes a client.
     assert len(study.run(tmp_path / "cluster", client=cluster.address)) == 14

@@ -197,9 +197,12 @@ def test_a_callback_that_raises_ends_the_study(download: lm.Scenario, tmp_path: 
 def test_seeds_are_added_until_the_interval_is_narrow(download: lm.Scenario, tmp_path: Path) -> None:
     noisy = lm.loads(download.text + '[[traffic]]\nkind = "poisson"\nrate = "4 Mbit/s"\ndirection = "down"\n')
     space = {"access.up.rate": ["512 kbit/s"]}
-    few = lm.study(noisy, space, seeds=lm.until(ci=0.5, at_most=20)).run(tmp_path)
-    many = lm.study(noisy, space, seeds=lm.until(ci=0.000001, at_most=9)).run(tmp_path)
+    few = lm.study(noisy, space, seeds=lm.until(ci=0.5, at_least=4, at_most=20)).run(tmp_path)
+    many = lm.study(noisy, space, seeds=lm.until(ci=0.000001, at_least=4, at_most=9)).run(tmp_path)
     assert (len(few), len(many)) == (4, 9)
+    assert len(lm.study(noisy, space, seeds=lm.until(ci=0.5)).run(tmp_path)) == 10
+    said = "\nPoints whose interval of download_bps is wider after their most seeds: 1 of 1.\n"
+    assert many.text().endswith(said) and said not in few.text()
     (_, mean, ci95, seeds) = few.means("download_bps")[0]
     assert seeds == 4 and ci95 <= 0.5 * mean
 
@@ -284,6 +287,10 @@ def test_a_wrong_point_is_named(download: lm.Scenario, tmp_path: Path) -> None:
         lm.until(ci=5)
     with pytest.raises(ValueError, match="at_most: 1 seeds have no interval"):
         lm.until(ci=0.1, at_most=1)
+    assert (lm.until(ci=0.1).at_least, lm.until(ci=0.1, at_most=3).at_least) == (10, 3)
+    for least in (1, 9):
+        with pytest.raises(ValueError, match=f"at_least: {least} is no whole number from 2 to at_most, 8"):
+            lm.until(ci=0.1, at_least=least, at_most=8)
     with pytest.raises(ValueError, match="seeds: -1 is no whole number from 1"):
         lm.study(download, SPACE, seeds=-1)
     with pytest.raises(ValueError, match="threads: 0 is no whole number from 1"):

@@ -303,7 +303,7 @@ fn of_line(table: &Table<'_>, key: &'static str, hop: &Hop, shared: &Defaults, n
     if number == 0 || !own.is_some_and(|own| trace::is_generated(&own)) {
         return Some(hop.clone());
     }
-    let own = direction(table, key, &Defaults { number, ..shared.clone() })?;
+    let own = direction(table, key, &Defaults { number: trace::Number::Line(number), ..shared.clone() })?;
     Some(Hop { line: own.line, ..hop.clone() })
 }
 

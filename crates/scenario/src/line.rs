@@ -98,8 +98,8 @@ pub(crate) struct Defaults {
     pub(crate) queue: Option<QueueSpec>,
     /// The MTU that the file states; `None`: that of the direction's encapsulation.
     pub(crate) mtu: Option<NonZeroU16>,
-    /// The number of the access line, from 0: generated traces differ by line.
-    pub(crate) number: u64,
+    /// The access line or link: generated traces differ by line.
+    pub(crate) number: trace::Number,
     /// The point at which a trace begins that does not say it.
     pub(crate) start: Duration,
 }
@@ -107,7 +107,7 @@ pub(crate) struct Defaults {
 impl Default for Defaults {
     fn default() -> Self {
         let line = Config::new(None, preset::IP.link, Duration::ZERO);
-        Self { line, queue: None, mtu: None, number: 0, start: Duration::ZERO }
+        Self { line, queue: None, mtu: None, number: trace::Number::Line(0), start: Duration::ZERO }
     }
 }
 

@@ -59,8 +59,8 @@ static STUDY: Section = Section {
 
 static UNTIL: Section = Section {
     heading: "`[until]`",
-    about: "Each point begins with four seeds, and gets half as many more until its interval is narrow or it has \
-            `at_most`. The seeds depend on results alone: an interrupted study ends with the same runs.",
+    about: "Each point begins with `at_least` seeds, and gets half as many more until its interval is narrow or it \
+            has `at_most`. The seeds depend on results alone: an interrupted study ends with the same runs.",
     keys: &[
         Key::optional(
             "measure",
@@ -70,9 +70,21 @@ static UNTIL: Section = Section {
         ),
         Key::required("ci", Kind::Share, "Half of the 95 % confidence interval, as a share of the mean.")
             .at_least("0.001 %"),
+        Key::optional(
+            "at_least",
+            Kind::Count,
+            "`10`, or `at_most` if that is less",
+            "The first seeds of a point: more, where few runs differ from the others. At most `at_most`.",
+        )
+        .at_least("2")
+        .at_most("1000000"),
         Key::with_default("at_most", Kind::Count, "64", "The most seeds of a point.").at_least("2").at_most("1000000"),
     ],
 };
+
+/// The usual first seeds of a point: the runs after which the sequential procedure for a relative precision begins to
+/// check (Law and Kelton, Simulation Modeling and Analysis, chapter 9).
+const USUAL_LEAST: u64 = 10;
 
 static LATIN: Section = Section {
     heading: "`[latin]`",
@@ -157,12 +169,14 @@ pub struct StudyFile {
 pub enum Seeding {
     /// A number of seeds.
     Count(u64),
-    /// Until half the interval of a measure's mean is at most a share of it, with at most this number of seeds.
+    /// Until half the interval of a measure's mean is at most a share of it.
     Until {
         /// The measure and its place; `None` for the usual one.
         measure: Option<(Place, String)>,
         /// The share.
         share: f64,
+        /// The first seeds of a point, not more than `at_most`.
+        at_least: u64,
         /// The most seeds.
         at_most: u64,
     },
@@ -285,8 +299,13 @@ fn seeds(root: &Table<'_>) -> Option<Seeding> {
     }
     let until = until.open(&UNTIL);
     let measure = until.optional("measure").map(|measure| (until.place("measure"), measure));
-    let (share, at_most) = (until.get::<Ratio>("ci"), until.get("at_most"));
-    Some(Seeding::Until { measure, share: share?.as_f64(), at_most: at_most? })
+    let (share, at_most) = (until.get::<Ratio>("ci"), until.get::<u64>("at_most"));
+    let (at_least, at_most) = (until.optional::<u64>("at_least"), at_most?);
+    if let Some(at_least) = at_least.filter(|at_least| *at_least > at_most) {
+        until.error("at_least", format!("until.at_least: {at_least} seeds, where at_most has {at_most}"), None);
+    }
+    let at_least = at_least.unwrap_or(USUAL_LEAST).min(at_most);
+    Some(Seeding::Until { measure, share: share?.as_f64(), at_least, at_most })
 }
 
 fn latin(table: Unopened<'_>) -> Option<Latin> {

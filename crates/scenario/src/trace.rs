@@ -45,8 +45,8 @@ pub(crate) static SECTION: Section = Section {
             correlation, acts with it. Both directions start their traces with the run. A `start` in one direction \
             holds in the other too, unless that states its own. What needs one rate (the default queue, a limit in \
             time, the shapers of a policy, k) takes the mean over the period, or over the duration of the run where a \
-            trace is played once; the unloaded round trip takes the least delay. Of several access lines each has a \
-            generated trace of its own, and all have one `start`.",
+            trace is played once; the unloaded round trip takes the least delay. Each access line and each `[[link]]` \
+            has a generated trace of its own. All access lines have one `start`.",
     keys: &[
         Key::optional("file", Kind::Text, "the steps", "Name of the file, seen from the scenario's folder."),
         Key::optional("steps", Kind::Tables("the steps below"), "the file", "The steps in the order of time."),
@@ -80,8 +80,8 @@ const LENGTH: Key =
 const SEED: Key = Key::optional(
     "seed",
     Kind::Count,
-    "the seed of the scenario",
-    "Seed of the generator. Both directions with equal seeds and times change together.",
+    "one for each access line and `[[link]]`, from the seed of the scenario",
+    "Seed of the generator. Both directions, and `[[link]]`s, with equal seeds and times change together.",
 );
 
 pub(crate) static DSL_RETRAIN: Section = Section {
@@ -173,9 +173,31 @@ pub(crate) static STEP: Section = Section {
     ],
 };
 
-/// Reads the trace of the direction `line`, if `table` has one, and the rate that stands for it. `number`: that of the
-/// access line. `start`: that which both directions share.
-pub(crate) fn read(table: &Table<'_>, line: &mut Config, number: u64, start: Duration) -> Option<()> {
+/// The line that a generated trace belongs to.
+#[derive(Clone, Copy)]
+pub(crate) enum Number {
+    /// An access line, from 0. Lines share a table, so that its seed is that of the first.
+    Line(u64),
+    /// A `[[link]]`, from 0, or from 1 beside access lines.
+    Link(u64),
+}
+
+impl Number {
+    /// The seed of the generator, from that of the file or from the `own` one. Seeds are far from those that a user
+    /// counts, of lines in one direction and of links in the other, so that a further line changes no link.
+    fn seed(self, own: Option<u64>, of_file: u64) -> u64 {
+        const APART: u64 = 0x9e37_79b9_7f4a_7c15;
+        match (self, own) {
+            (Self::Line(number), _) => own.unwrap_or(of_file).wrapping_add(number.wrapping_mul(APART)),
+            (Self::Link(_), Some(own)) => own,
+            (Self::Link(number), None) => of_file.wrapping_sub(number.wrapping_mul(APART)),
+        }
+    }
+}
+
+/// Reads the trace of the direction `line`, if `table` has one, and the rate that stands for it. `start`: that which
+/// both directions share.
+pub(crate) fn read(table: &Table<'_>, line: &mut Config, number: Number, start: Duration) -> Option<()> {
     let Some(own) = table.table("trace") else { return if table.has("trace") { None } else { Some(()) } };
     let base = Base { rate: line.rate, delay: line.delay, loss: line.loss };
     let trace = match own.text("generate").map(str::to_owned) {
@@ -213,7 +235,7 @@ pub fn generate(rule: &str, base: Base, overrides: &[Override]) -> Result<Trace,
     };
     let document = Document::parse(Text::new("--generate", format!("generate = {:?}\n", rule.name)), overrides)?;
     let reader = Reader::new(document);
-    let trace = generated(reader.root(), rule, base, 0, Duration::ZERO);
+    let trace = generated(reader.root(), rule, base, Number::Line(0), Duration::ZERO);
     let (report, _) = reader.finish();
     if report.has_errors() { Err(report) } else { Ok(trace.expect("what could not be read is in the report")) }
 }
@@ -240,9 +262,6 @@ fn from_start(own: &Table<'_>, trace: &Trace, shared: Duration) -> Option<Trace>
     started.map_or_else(|error| refuse(own, "start", &error.to_string()), Some)
 }
 
-/// A line after the first has a seed of its own, far from the seeds that a user counts.
-const APART: u64 = 0x9e37_79b9_7f4a_7c15;
-
 /// The point at which the traces of two directions begin unless they say it: the first that one of them states. `paths`
 /// lead from `table` to the starts.
 pub(crate) fn shared_start(table: &Table<'_>, paths: [&[&str]; 2]) -> Duration {
@@ -256,10 +275,10 @@ pub(crate) fn is_generated(table: &Table<'_>) -> bool {
     table.table("trace").is_some_and(|own| own.text("generate").is_some())
 }
 
-fn generated(own: Unopened<'_>, rule: &Rule, base: Base, number: u64, start: Duration) -> Option<Trace> {
+fn generated(own: Unopened<'_>, rule: &Rule, base: Base, number: Number, start: Duration) -> Option<Trace> {
     let own = &own.open(rule.section);
-    let seed = if own.has("seed") { own.optional("seed")? } else { own.root_seed().unwrap_or(1) };
-    let seed = seed.wrapping_add(number.wrapping_mul(APART));
+    let given = if own.has("seed") { Some(own.optional("seed")?) } else { None };
+    let seed = number.seed(given, own.root_seed().unwrap_or(1));
     let (generator, length) = ((rule.read)(own)?, own.get("length")?);
     own.get::<String>("generate")?;
     let trace = generator.steps(base, length, seed).and_then(|steps| file::in_steps(steps, Some(length)));

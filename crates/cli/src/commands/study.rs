@@ -12,7 +12,7 @@ use lastmile_scenario::file::{Reading, read};
 use lastmile_studies::study::check::check;
 use lastmile_studies::study::folder::{TABLE, carry_out};
 use lastmile_studies::study::journal::{FILE, Record, about_other};
-use lastmile_studies::study::means::{about_phases, means};
+use lastmile_studies::study::means::{means, notes};
 use lastmile_studies::study::measured::is_of_an_entry;
 use lastmile_studies::study::page::PAGE;
 use lastmile_studies::study::plan::{Ended, Failure as Failed, Means, Runs};
@@ -81,6 +81,7 @@ struct Document<'a> {
     runs: usize,
     simulated: usize,
     points: Vec<Point>,
+    notes: Vec<String>,
     failed: Vec<FailedRun<'a>>,
 }
 
@@ -195,6 +196,7 @@ fn print(start: &Start, described: &Described, (runs, table): (&Runs, &Table), p
             runs: runs.progress.runs,
             simulated: runs.progress.simulated,
             points: points(table, &described.measures)?,
+            notes: notes(&described.study(), table),
             failed: failed.collect(),
         };
         return Ok(printer.json(&document)?);
@@ -204,8 +206,8 @@ fn print(start: &Start, described: &Described, (runs, table): (&Runs, &Table), p
     let numbers = format!("{} points, {} runs", described.space.points.len(), runs.progress.runs);
     printer.data(&format!("\n{numbers}. {seeds}\n\n"))?;
     printer.table(&means(table, &described.measures)?)?;
-    if let Some(about) = about_phases(table) {
-        printer.data(&format!("\n{about}\n"))?;
+    for note in notes(&described.study(), table) {
+        printer.data(&format!("\n{note}\n"))?;
     }
     for words in failures(&runs.failures) {
         printer.talk(&words);

@@ -148,12 +148,12 @@ fn a_measure_of_no_run_is_refused() {
         let runs = runs(&scratch.path.join(format!("out-{name}"))).len();
         (output.status.code(), text(&output.stdout), text(&output.stderr), runs)
     };
-    let until = "[until]\nci = \"3 %\"\nat_most = 6\n";
+    let until = "[until]\nci = \"3 %\"\nat_least = 4\nat_most = 6\n";
     let (code, _, told, ran) =
         study("a.toml", &format!("scenario = \"line.toml\"\nmeasures = [\"foo\"]\n{until}measure = \"nonsense\"\n"));
     assert_eq!((code, ran), (Some(2), 0), "{told}");
     assert!(told.contains("a.toml:2:") && told.contains("measures: no run has a measure \"foo\""), "{told}");
-    assert!(told.contains("a.toml:6:") && told.contains("until.measure: no run has a measure \"nonsense\""), "{told}");
+    assert!(told.contains("a.toml:7:") && told.contains("until.measure: no run has a measure \"nonsense\""), "{told}");
     // Ten replies to a ping have no 99th percentile.
     let (code, _, told, ran) = study("b.toml", &format!("scenario = \"line.toml\"\n{until}measure = \"ping.p99_s\"\n"));
     assert_eq!((code, ran), (Some(2), 4), "{told}");
@@ -161,6 +161,36 @@ fn a_measure_of_no_run_is_refused() {
     let (code, printed, told, ran) = study("c.toml", &format!("scenario = \"network.toml\"\n{until}"));
     assert!(code == Some(0) && printed.contains("until the half-width of goodput_bps is"), "{told}\n{printed}");
     assert!((4..=6).contains(&ran), "{ran}");
+}
+
+/// Runs of 2 s and of 3 s measure other times, and two seeds of a lossy line are no narrow interval.
+#[test]
+fn a_page_and_json_have_the_sentences_below_the_table() {
+    const NOTES: [&str; 2] = [
+        "Some runs measure a phase of another time, or the whole run: phase_from_s and phase_to_s of each run have it.",
+        "Points whose interval of download_bps is wider after their most seeds: 2 of 2.",
+    ];
+    let scratch = scratch();
+    fs::write(scratch.path.join("lossy.toml"), LINE.replace("\"8 Mbit/s\"", "\"8 Mbit/s\", loss = \"2 %\"")).unwrap();
+    let study = |name: &str, text: &str, json: bool| {
+        fs::write(scratch.path.join(name), format!("scenario = \"lossy.toml\"\nmeasures = [\"download_bps\"]\n{text}"))
+            .unwrap();
+        let out = format!("out-{name}");
+        let arguments = ["study", name, "--out", &out, "--json"];
+        let output = lastmile(&scratch.path, if json { &arguments } else { &arguments[..4] });
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        (output, fs::read_to_string(scratch.path.join(out).join("report.html")).unwrap())
+    };
+    let both = "[until]\nci = \"0.001 %\"\nat_most = 2\n[grid]\nduration = [\"2 s\", \"3 s\"]\n";
+    let (output, page) = study("both.toml", both, true);
+    assert_eq!(json(&output)["notes"], serde_json::json!(NOTES));
+    assert!(NOTES.iter().all(|note| page.contains(&format!("<p class=\"caption\">{note}</p>"))), "{page:.2000}");
+    let (output, _) = study("both.toml", both, false);
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(printed.contains(&format!("\n\n{}\n\n{}\n\ntable: ", NOTES[0], NOTES[1])), "{printed}");
+    let (output, page) = study("none.toml", "seeds = 2\n", true);
+    assert_eq!(json(&output)["notes"], serde_json::json!([]));
+    assert!(!page.contains("phase of another time") && !page.contains("Points whose interval"));
 }
 
 /// A power failure may leave files without contents. The other study shares the runs, but not the table.

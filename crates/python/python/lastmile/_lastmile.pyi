@@ -312,7 +312,7 @@ def study(
     space: Space,
     *,
     seeds: SupportsIndex,
-    until: tuple[str | None, float] | None,
+    until: tuple[str | None, float, int] | None,
     duration: str | Duration | None,
 ) -> Study: ...
 def study_file(path: _Path) -> Study: ...

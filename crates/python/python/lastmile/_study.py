@@ -24,21 +24,27 @@ class Until(NamedTuple):
 
     >>> import lastmile as lm
     >>> lm.until(ci=0.02, at_most=64)
-    Until(ci=0.02, at_most=64, measure=None)
+    Until(ci=0.02, at_least=10, at_most=64, measure=None)
     """
 
     ci: float
     """Half the width of the 95 % confidence interval, as a share of the mean."""
+    at_least: int
+    """The first seeds of a point."""
     at_most: int
     """The most seeds of a point."""
     measure: str | None
     """The measure: a column of the table. ``None`` is ``download_bps``, or ``goodput_bps`` without an access line."""
 
 
-def until(*, ci: float, at_most: SupportsIndex = 64, measure: str | None = None) -> Until:
+def until(
+    *, ci: float, at_least: SupportsIndex | None = None, at_most: SupportsIndex = 64, measure: str | None = None
+) -> Until:
     """Seeds until half of the 95 % confidence interval of ``measure`` is at most ``ci`` of its mean.
 
-    Each point begins with four seeds, and gets half as many more until its interval is narrow or it has ``at_most``.
+    Each point begins with ``at_least`` seeds, by default 10 or ``at_most`` if that is less, and gets half as many more
+    until its interval is narrow or it has ``at_most``. A larger ``at_least`` is for measures of which a few runs differ
+    from the others, as by an outage.
     The measure is ``download_bps`` by default, or ``goodput_bps`` of a network without an access line.
 
     >>> import lastmile as lm
@@ -52,7 +58,10 @@ def until(*, ci: float, at_most: SupportsIndex = 64, measure: str | None = None)
         raise ValueError(f"ci: {ci} is no share of the mean, such as 0.02")
     if at_most < 2:
         raise ValueError(f"at_most: {at_most} seeds have no interval: at least 2")
-    return Until(ci, at_most, measure)
+    least = min(10, at_most) if at_least is None else whole("at_least", at_least)
+    if not 2 <= least <= at_most:
+        raise ValueError(f"at_least: {least} is no whole number from 2 to at_most, {at_most}")
+    return Until(ci, least, at_most, measure)
 
 
 def log(low: Quantity, high: Quantity, count: SupportsIndex) -> list[str]:
@@ -198,5 +207,6 @@ def study(
     if not isinstance(space, Space):
         space = grid(space)
     if isinstance(seeds, Until):
-        return _lastmile.study(scenario, space, seeds=seeds.at_most, until=(seeds.measure, seeds.ci), duration=duration)
+        until = (seeds.measure, seeds.ci, seeds.at_least)
+        return _lastmile.study(scenario, space, seeds=seeds.at_most, until=until, duration=duration)
     return _lastmile.study(scenario, space, seeds=seeds, until=None, duration=duration)

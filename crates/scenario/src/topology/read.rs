@@ -2,7 +2,6 @@
 
 use lastmile_linklayer::preset;
 use lastmile_model::{Hop, Link};
-use lastmile_units::Duration;
 
 use super::Topology;
 use super::keys::{BACK, LINK, NODE};
@@ -11,7 +10,7 @@ use crate::atm::switch::{self, SWITCH};
 use crate::atm::{Settings, circuits};
 use crate::line::{self, Defaults, Inherited};
 use crate::reader::Table;
-use crate::trace;
+use crate::trace::{self, Number};
 
 /// Most nodes of a network: looking for loops takes time in proportion to their square.
 const MOST_NODES: usize = 4096;
@@ -29,11 +28,12 @@ impl<'d> Topology<'d> {
             }
         }
         self.read_switches(root);
-        for link in root.tables("link") {
+        // The first number is that of the first access line, where there is one.
+        for (number, link) in (u64::from(root.has("access"))..).zip(root.tables("link")) {
             if ["from", "to"].iter().any(|key| self.is_switch(link.text(key))) {
                 self.read_cell_link(&link.open(&CELL_LINK), settings);
             } else {
-                self.read_link(&link.open(&LINK));
+                self.read_link(&link.open(&LINK), Number::Link(number));
             }
         }
         circuits::check_classes(self);
@@ -99,12 +99,12 @@ impl<'d> Topology<'d> {
         }
     }
 
-    fn read_link(&mut self, table: &Table<'d>) {
+    fn read_link(&mut self, table: &Table<'d>, number: Number) {
         let framing = table.optional_choice("framing", &[("none", preset::IP.link), ("atm", preset::AAL5.link)]);
         if table.has("framing") && table.has("encapsulation") {
             table.error("framing", "both framing and encapsulation", Some("give one of them".into()));
         }
-        let mut defaults = Defaults::default();
+        let mut defaults = Defaults { number, ..Defaults::default() };
         defaults.line.link_layer = framing.unwrap_or(preset::IP.link);
         defaults.start = trace::shared_start(table, [&["trace", "start"], &["back", "trace", "start"]]);
         let there = line::read(table, "there", &defaults);
@@ -117,7 +117,7 @@ impl<'d> Topology<'d> {
             return;
         };
         let back = match &back_table {
-            Some(back) => way_back(back, table, &there, defaults.start),
+            Some(back) => way_back(back, table, &there, &defaults),
             None => Some(there.clone()),
         };
         if from == to {
@@ -146,10 +146,10 @@ impl<'d> Topology<'d> {
 }
 
 /// The way back of the link of `there_table`: a capacity in time counts at the rate of its own direction.
-fn way_back<'d>(back: &Table<'d>, there_table: &Table<'d>, there: &Hop, start: Duration) -> Option<Hop> {
+fn way_back<'d>(back: &Table<'d>, there_table: &Table<'d>, there: &Hop, link: &Defaults) -> Option<Hop> {
     let mtu = line::mtu(there_table);
     let (line, queue) = (there.line.clone(), Some(there.queue.clone()));
-    let defaults = Defaults { line, queue, mtu, start, ..Defaults::default() };
+    let defaults = Defaults { line, queue, mtu, ..link.clone() };
     let there = Some(there_table);
     match there_table.table("queue") {
         Some(queue) if !back.has("queue") => {

@@ -53,12 +53,32 @@ fn a_table_with_lists_is_no_range() {
     assert!(matches!(&file.grid[1].values, Values::Range(ends, Some(2)) if ends.to == "3"));
 }
 
+/// A point begins with ten seeds, or with all where `at_most` is less.
+#[test]
+fn a_point_begins_with_ten_seeds() {
+    let seeds =
+        |keys: &str| match StudyFile::parse("x.toml", &format!("scenario = \"a\"\n[until]\nci = \"5 %\"\n{keys}")) {
+            Ok(StudyFile { seeds: Seeding::Until { at_least, at_most, .. }, .. }) => (at_least, at_most),
+            other => panic!("{other:?}"),
+        };
+    assert_eq!(seeds(""), (10, 64));
+    assert_eq!(seeds("at_most = 8"), (8, 8));
+    assert_eq!(seeds("at_least = 2"), (2, 64));
+    assert_eq!(seeds("at_least = 8\nat_most = 8"), (8, 8));
+}
+
 #[test]
 fn what_cannot_be_is_refused_at_its_line() {
     for (text, wanted) in [
         ("", "folder/x.toml: missing key \"scenario\""),
         ("scenario = \"a\"\nseeds = 2\n[until]\nci = \"5 %\"\n", "folder/x.toml:2:9: seeds and [until]"),
         ("scenario = \"a\"\n[until]\nat_most = 4\n", "x.toml:2:1: missing key \"ci\""),
+        (
+            "scenario = \"a\"\n[until]\nci = \"5 %\"\nat_least = 9\nat_most = 8\n",
+            "folder/x.toml:4:12: until.at_least: 9 seeds, where at_most has 8",
+        ),
+        ("scenario = \"a\"\n[until]\nci = \"5 %\"\nat_least = 65\n", "x.toml:4:12: until.at_least: 65 seeds"),
+        ("scenario = \"a\"\n[until]\nci = \"5 %\"\nat_least = 1\n", "x.toml:4:12: until.at_least: 1 is below"),
         (
             "scenario = \"a\"\n[grid]\na = 3\n",
             "x.toml:3:5: grid.a: a whole number, where a list or a range is expected",

@@ -78,6 +78,48 @@ fn each_access_line_has_a_generated_trace_of_its_own() {
     assert!(three[0] != three[1] && three[1] != three[2] && three[0] != three[2]);
 }
 
+/// The first of several links has the trace that `lastmile trace --generate` makes, others have their own, and both
+/// directions of a link have one. A seed of a link is its own.
+#[test]
+fn each_link_has_a_generated_trace_of_its_own() {
+    let base = Base { rate: BitRate::from_bps(10_000_000), delay: Duration::ZERO, loss: Ratio::ZERO };
+    let made = |seed: u64| trace::generate("cell", base, &[Override::set(&format!("seed={seed}"))]).expect("a rule");
+    let of = |before: &str, seed: &str, back: &str| {
+        let link = |name: &str, seed: &str, back: &str| {
+            let (from, to) = name.split_at(1);
+            format!(
+                "[[link]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"10 Mbit/s\"\n\
+                 trace = {{ generate = \"cell\"{seed} }}\n{back}"
+            )
+        };
+        let links = link("ab", "", "") + &link("bc", seed, back) + &link("cd", "", "");
+        let traffic = "[[traffic]]\nkind = \"bulk\"\nfrom = \"a\"\nto = \"d\"\n";
+        let text = format!("duration = \"60 s\"\n{before}{links}{traffic}");
+        let scenario = Scenario::parse("links.toml", &text, &[]).unwrap_or_else(|report| panic!("{report}"));
+        let network = scenario.network();
+        let trace_of = |name: &&str| {
+            let link = network.links.iter().find(|link| link.hop.name == **name).expect("a link");
+            link.hop.line.trace.clone().expect("a trace")
+        };
+        ["ab", "ab-back", "bc", "bc-back", "cd", "cd-back"].iter().map(trace_of).collect::<Vec<_>>()
+    };
+    let own = of("", "", "back = { trace = { generate = \"cell\" }, rate = \"10 Mbit/s\" }\n");
+    assert!(own.chunks(2).all(|ways| ways[0] == ways[1]), "both directions fade together");
+    assert_eq!(own, of("", "", "back = { delay = \"0 ms\" }\n"), "the way back takes the trace of the way there");
+    assert!(own[0] == made(1) && own[2] != own[0] && own[4] != own[0] && own[4] != own[2]);
+    let seeded = of("", ", seed = 1", "");
+    assert!(seeded[..2] == own[..2] && seeded[2..4] == own[..2] && seeded[4..] == own[4..], "as the first link");
+    assert_eq!(of("", ", seed = 99", "")[2..4], [made(99), made(99)]);
+
+    let access = |lines: u32| {
+        let cell = "{ rate = \"10 Mbit/s\", trace = { generate = \"cell\" } }";
+        let access = format!("[access]\nlines = {lines}\ndown = {cell}\nup = {cell}\n");
+        of(&(access + "[[link]]\nfrom = \"server\"\nto = \"a\"\nrate = \"1 Gbit/s\"\n"), "", "")
+    };
+    let beside = access(1);
+    assert!(beside == access(3) && !beside.contains(&own[0]), "none is that of an access line");
+}
+
 #[test]
 fn traces_that_say_too_much_or_too_little() {
     let both = error(r#"trace = { file = "x", steps = [{ at = "0 s", rate = "1 Mbit/s" }] }"#);

@@ -70,13 +70,13 @@ impl Described {
         let common = read.common;
         let seeds = match read.seeds {
             Seeding::Count(count) => Seeds::Count(count),
-            Seeding::Until { measure, share, at_most } => {
+            Seeding::Until { measure, share, at_least, at_most } => {
                 // What is wrong with the scenario is said when its points are read.
                 let over_line =
                     || Scenario::parse_with(&path, &text, &common).is_ok_and(|file| file.access().is_some());
                 let usual = || Until::usual_measure(over_line()).to_owned();
                 let measure = measure.map_or_else(usual, |(_, measure)| measure);
-                Seeds::Until(Until { measure, share, at_most })
+                Seeds::Until(Until { measure, share, at_least, at_most })
             }
         };
         Ok(Self { name: read.name, path, input, text, common, space, places, seeds, measures })

@@ -3,6 +3,7 @@
 use lastmile_results::{format, studied};
 use lastmile_text::table::{Kind, Table as Text};
 
+use super::plan::{Seeds, Study};
 use super::statistics::Estimate;
 use super::table::Table;
 use crate::error::Error;
@@ -31,9 +32,25 @@ pub fn means(table: &Table, measures: &[String]) -> Result<Text, Error> {
     Ok(text)
 }
 
-/// A sentence if the runs measure parts of other times, as where transfers end earlier at one point than at another.
+/// Sentences below the means: about phases of other times, and about points without the precision that the study wants.
 #[must_use]
-pub fn about_phases(table: &Table) -> Option<&'static str> {
+pub fn notes(study: &Study<'_>, table: &Table) -> Vec<String> {
+    let phases = about_phases(table).map(str::to_owned);
+    phases.into_iter().chain(about_precision(study, table)).collect()
+}
+
+/// A sentence if points have their most seeds, and intervals that are not narrow.
+fn about_precision(study: &Study<'_>, table: &Table) -> Option<String> {
+    let Seeds::Until(until) = study.seeds else { return None };
+    let estimates = table.estimates(&until.measure).unwrap_or_default();
+    let wide = estimates.iter().filter(|(_, estimate)| !estimate.is_within(until.share)).count();
+    let (measure, points) = (&until.measure, study.space.points.len());
+    (wide > 0)
+        .then(|| format!("Points whose interval of {measure} is wider after their most seeds: {wide} of {points}."))
+}
+
+/// A sentence if the runs measure parts of other times, as where transfers end earlier at one point than at another.
+fn about_phases(table: &Table) -> Option<&'static str> {
     let differ = |measure| {
         let estimates = table.estimates(measure).unwrap_or_default();
         let mut means = estimates.iter().map(|(_, estimate)| estimate.mean);
@@ -68,6 +85,8 @@ fn words(measure: &str, Estimate { mean, ci95, seeds }: Estimate, all: usize) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::Input;
+    use crate::study::plan::{Places, Until};
     use crate::study::space::Space;
     use crate::study::store::Measures;
     use crate::study::table::Entry;
@@ -86,6 +105,33 @@ mod tests {
         };
         assert!(!told([9.0; 4]));
         assert!(told([9.0, 9.0, 8.0, 8.0]) && told([9.0, 8.0, 9.0, 8.0]));
+    }
+
+    /// Half the interval of 1 and 3 is 12.7, and that of 2 and 2 nothing. A point without runs has no interval.
+    #[test]
+    fn points_whose_interval_stays_wide_are_counted() {
+        let rates = ["1", "2", "3"].map(str::to_owned).to_vec();
+        let space = Space::grid(vec![("rate".to_owned(), rates)]).unwrap();
+        let told = |share: f64, runs: &[(usize, f64)]| {
+            let entry = |(seed, (point, bps)): (u64, &(usize, f64))| Entry {
+                point: *point,
+                seed,
+                measures: Measures::from([("download_bps".to_owned(), *bps)]),
+            };
+            let entries: Vec<Entry> = (1..).zip(runs).map(entry).collect();
+            let until = Until { measure: "download_bps".to_owned(), share, at_least: 2, at_most: 2 };
+            let (input, places) = (Input::default(), Places::new());
+            let study =
+                Study { input: &input, common: &[], space: &space, places: &places, seeds: &Seeds::Until(until) };
+            notes(&study, &Table::new(&space, &entries))
+        };
+        let runs = [(0, 1.0), (0, 3.0), (1, 2.0), (1, 2.0)];
+        let said = |count: u32| {
+            format!("Points whose interval of download_bps is wider after their most seeds: {count} of 3.")
+        };
+        assert_eq!(told(0.05, &runs), [said(1)]);
+        assert_eq!(told(7.0, &runs), [""; 0]);
+        assert_eq!(told(0.05, &[(0, 1.0), (0, 3.0), (1, 2.0), (1, 2.5)]), [said(2)]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lastmile_results::format::{self, Unit};
 use lastmile_results::studied::{self, Key, Run, Value};
 
-use super::means::shown;
+use super::means::{notes, shown};
 use super::plan::{Runs, Study};
 use super::space::{Kind, measure};
 use super::table::{Column, Table};
@@ -45,7 +45,7 @@ pub fn page(study: &Study<'_>, about: About<'_>, runs: &Runs, table: &Table) -> 
     })
 }
 
-/// Points, runs and seeds; the scenario, and what all runs set.
+/// Points, runs and seeds; the scenario, and what all runs set; the sentences below the means.
 fn lines(study: &Study<'_>, table: &Table) -> Vec<String> {
     let (points, runs) = (study.space.points.len(), table.rows());
     let mut lines = vec![format!("{points} points, {runs} runs. {}", study.seeds.in_words())];
@@ -54,6 +54,7 @@ fn lines(study: &Study<'_>, table: &Table) -> Vec<String> {
     if let Some(file) = &study.input.file {
         lines.push(format!("Scenario {file}{set}."));
     }
+    lines.extend(notes(study, table));
     lines
 }
 

@@ -1,8 +1,8 @@
 //! The runs of a study, and how they are carried out.
 //!
 //! Runs go to all threads of one process. With seeds until an interval is narrow, they go in rounds: every point has
-//! its first [`FIRST`] seeds, then each point that is not narrow gets half as many more. The seeds of a point depend on
-//! the results alone, so a study that was interrupted ends with the same runs.
+//! its first seeds, then each point that is not narrow gets half as many more. The seeds of a point depend on the
+//! results alone, so a study that was interrupted ends with the same runs.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -17,7 +17,6 @@ pub use super::seeds::{Seeds, Until};
 use super::single_run::{Came, Stopped, one};
 pub use super::single_run::{Load, Means};
 use super::space::{Point, Space};
-use super::statistics::Estimate;
 use super::store::Kept;
 use super::table::{Entry, Table};
 use crate::error::Error;
@@ -25,8 +24,8 @@ use crate::parallel::in_order_attended;
 use crate::run::Input;
 use crate::variant::Variant;
 
-/// Seeds of each point in the first round.
-pub const FIRST: u64 = 4;
+/// Seeds of each point after which a measure that no run has ends the study.
+const TRIED: u64 = 4;
 
 /// Where a study file has the value of a key, for messages.
 pub type Places = BTreeMap<(String, String), Place>;
@@ -233,7 +232,7 @@ impl Study<'_> {
     fn first_round(&self) -> u64 {
         match self.seeds {
             Seeds::Count(count) => *count,
-            Seeds::Until(until) => FIRST.min(until.at_most),
+            Seeds::Until(until) => until.at_least,
         }
     }
 
@@ -241,17 +240,15 @@ impl Study<'_> {
     fn next_round(&self, wanted: &[u64], entries: &[Vec<Entry>]) -> Vec<u64> {
         let Seeds::Until(until) = self.seeds else { return wanted.to_vec() };
         let next = |(runs, wanted): (&Vec<Entry>, &u64)| {
-            let samples: Vec<f64> =
-                runs.iter().filter_map(|entry| entry.measures.get(&until.measure).copied()).collect();
-            let is_narrow = Estimate::of(&samples).is_none_or(|estimate| estimate.is_within(until.share));
-            if is_narrow { *wanted } else { (wanted + (wanted / 2).max(1)).min(until.at_most) }
+            let samples = runs.iter().filter_map(|entry| entry.measures.get(&until.measure).copied());
+            until.after(*wanted, &samples.collect::<Vec<f64>>())
         };
         entries.iter().zip(wanted).map(next).collect()
     }
 
     /// An error for a measure that no run has, once all points have some runs.
     fn have(&self, wanted: &[String], runs: &Runs) -> Result<(), Error> {
-        let some = FIRST.min(self.first_round()).saturating_mul(self.space.points.len() as u64);
+        let some = TRIED.min(self.first_round()).saturating_mul(self.space.points.len() as u64);
         let measures = runs.entries.iter().flatten().map(|entry| &entry.measures);
         if (runs.progress.finished + runs.progress.failed) as u64 != some || measures.clone().next().is_none() {
             return Ok(());
@@ -391,13 +388,17 @@ mod tests {
 
     #[test]
     fn seeds_are_added_until_the_interval_is_narrow_or_there_are_enough() {
-        let until = |share: f64| Seeds::Until(Until { measure: "download_bps".to_owned(), share, at_most: 9 });
+        let until = |share: f64, at_least: u64| {
+            Seeds::Until(Until { measure: "download_bps".to_owned(), share, at_least, at_most: 9 })
+        };
         let (_folder, folder) = store();
-        assert_eq!(run(&folder, &until(10.0), 2, usize::MAX).0.unwrap().rows(), 2 * 4, "four seeds are narrow enough");
+        let rows = |at_least: u64| run(&folder, &until(10.0, at_least), 2, usize::MAX).0.unwrap().rows();
+        assert_eq!(rows(4), 2 * 4, "four seeds are narrow enough");
         // 4, 6, 9 seeds; the first four of each point are known.
-        let (table, progress) = run(&folder, &until(1e-9), 2, usize::MAX);
+        let (table, progress) = run(&folder, &until(1e-9, 4), 2, usize::MAX);
         assert_eq!(table.unwrap().rows(), 2 * 9);
         assert_eq!(progress.simulated, 2 * 5);
+        assert_eq!(rows(7), 2 * 7, "not fewer than the first seeds");
     }
 
     /// The line has no ping, and a typo is known before the first run.
@@ -405,7 +406,7 @@ mod tests {
     fn a_measure_that_no_run_has_ends_the_study_after_the_first_runs() {
         let ended = |measure: &str, most: u64| {
             let (_folder, folder) = store();
-            let until = Until { measure: measure.to_owned(), share: 0.03, at_most: most };
+            let until = Until { measure: measure.to_owned(), share: 0.03, at_least: most.min(10), at_most: most };
             let (ended, progress) = run(&folder, &Seeds::Until(until), 2, usize::MAX);
             let Err(Ended::Wrong(wrong)) = ended else { panic!("{measure}: {ended:?}") };
             (wrong.to_string(), progress.simulated)
