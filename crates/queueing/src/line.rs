@@ -72,8 +72,7 @@ pub struct Line<P: Packet> {
 }
 
 impl<P: Packet> Line<P> {
-    /// An idle line. `losses` is the random stream that decides which packets are lost on the wire; impairments and
-    /// grants take streams of their own from it.
+    /// An idle line. The stream `losses` decides which packets are lost; impairments and grants have children of it.
     #[must_use]
     pub fn new(config: &Config, queue: Node<P>, losses: Stream) -> Self {
         let mut line = Self {

@@ -23,7 +23,6 @@ mod totals;
 mod transfer;
 mod user;
 mod video;
-mod wakes;
 mod web;
 mod writer;
 

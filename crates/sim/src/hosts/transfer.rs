@@ -13,7 +13,7 @@ use lastmile_units::Instant;
 
 use super::end::{End, QuicEnd};
 use super::requests::Turns;
-use super::wakes::Wakes;
+use crate::engine::Handle;
 use crate::network::flow::Side;
 use lastmile_model::outcome::Deliveries;
 use lastmile_model::{IpFields, OpenedBy, Source, Transport};
@@ -24,7 +24,8 @@ pub(crate) struct Transfer {
     deliveries: Option<Deliveries>,
     /// Bytes that the sender offers; `None`: it sends for ever.
     bytes: Option<NonZeroU64>,
-    wakes: [Wakes; 2],
+    /// The pending event of each end's timer.
+    wakes: [Option<Handle>; 2],
     request: u32,
     pub(crate) max_in_flight: u32,
     /// The flow number of the application or swarm that opened the connection.
@@ -134,7 +135,7 @@ impl Transfer {
             ends,
             deliveries: None,
             bytes: bytes.and_then(NonZeroU64::new),
-            wakes: Default::default(),
+            wakes: [None; 2],
             request,
             max_in_flight: 0,
             owner,
@@ -274,7 +275,7 @@ impl Transfer {
 
     /// The timer event of an end fires. A receiver that offloads hands data over then, too.
     pub(crate) fn on_wake(&mut self, now: Instant, side: Side) -> Progress {
-        self.wakes[side.index()].on_event();
+        self.wakes[side.index()] = None;
         let before = self.receiver().delivered();
         self.end(side).on_timer(now);
         self.advance(now, side, before)
@@ -315,10 +316,16 @@ impl Transfer {
         Some(self.ends[side.index()].next_timer()?.max(now))
     }
 
-    /// The pending timer events of an end.
+    /// The pending timer event of an end.
     #[inline]
-    pub(crate) fn wakes(&mut self, side: Side) -> &mut Wakes {
-        &mut self.wakes[side.index()]
+    pub(crate) fn wake(&self, side: Side) -> Option<Handle> {
+        self.wakes[side.index()]
+    }
+
+    /// Stores the pending timer event of an end.
+    #[inline]
+    pub(crate) fn set_wake(&mut self, side: Side, wake: Handle) {
+        self.wakes[side.index()] = Some(wake);
     }
 
     /// A segment has arrived at one end of a connection by turns. The end that answers writes a response to each

@@ -31,10 +31,9 @@ impl Simulation<'_> {
         let transfers = &mut self.hosts.transfers;
         let index = match self.pool.take_transfer() {
             Some(index) => {
-                let mut over = std::mem::replace(&mut transfers[index as usize], transfer);
-                [Side::Sender, Side::Receiver]
-                    .into_iter()
-                    .for_each(|side| over.wakes(side).cancel(&mut self.net.pending));
+                let over = std::mem::replace(&mut transfers[index as usize], transfer);
+                let wakes = [Side::Sender, Side::Receiver].into_iter().filter_map(|side| over.wake(side));
+                wakes.for_each(|wake| self.net.pending.cancel(wake));
                 index
             }
             None => {

@@ -75,5 +75,12 @@ pub(super) fn pump(net: &mut Net, transfer: &mut Transfer, now: Instant, (index,
     }
     transfer.note_in_flight(side);
     let Some(at) = transfer.next_wake(now, side) else { return };
-    transfer.wakes(side).arm(&mut net.pending, at, Event::Timer(index, side));
+    if let Some(wake) = transfer.wake(side) {
+        if net.pending.time(wake) <= at {
+            // The pending event comes no later, and pumps again.
+            return;
+        }
+        net.pending.cancel(wake);
+    }
+    transfer.set_wake(side, net.schedule(at, Event::Timer(index, side)));
 }

@@ -106,8 +106,8 @@ fn another_seed_loses_other_packets() {
     assert_ne!(trace(7), trace(8));
 }
 
-/// Random numbers of queues differ from seed to seed and from link to link: a study over seeds measures their effect, and
-/// lines do not drop in step.
+/// Random numbers of queues differ from seed to seed and from link to link: a study over seeds measures their effect,
+/// and lines do not drop in step.
 #[test]
 fn queues_draw_by_the_seed_of_the_run_and_by_the_link() {
     let rate = BitRate::from_mbit_per_s(1);
