@@ -321,7 +321,7 @@ fn scripts_can_be_run() {
 /// What a program writes for a trial is not part of the repository.
 #[test]
 fn a_file_of_the_repository_has_at_most_400_kb() {
-    let git = std::process::Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output();
+    let git = Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output();
     let Some(output) = git.ok().filter(|output| output.status.success()) else { return };
     let names = String::from_utf8(output.stdout).unwrap();
     let size = |name: &str| std::fs::metadata(root().join(name)).map_or(0, |metadata| metadata.len());
