@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs COMMAND with its output shown, and with it the shell command OTHER, whose output follows at the end: `beside.sh
-# [--idle] OTHER COMMAND...`. Fails if either fails. With --idle OTHER has the lowest priority, and takes the processor
-# time that COMMAND leaves, which often waits.
+# [--idle] OTHER COMMAND...`. Fails if either fails. With --idle OTHER has the lowest priority: COMMAND mostly waits, as
+# live tests do for their lines, and OTHER takes the processor time that it leaves. Without, both share.
 set -euo pipefail
 idle=()
 if [ "${1:-}" = --idle ]; then

@@ -123,9 +123,9 @@ pub(crate) struct Numbered {
 }
 
 impl Numbered {
-    /// The number of frames that were sent and have not come.
+    /// The number of frames that were sent and have not come. One that comes at once may be counted before it is sent.
     pub(crate) fn missing(&self) -> u32 {
-        self.sent.load(Ordering::Relaxed) - self.came.load(Ordering::Relaxed)
+        self.sent.load(Ordering::Relaxed).saturating_sub(self.came.load(Ordering::Relaxed))
     }
 
     /// The number of frames that came a second time.
