@@ -50,7 +50,7 @@ test: ## Run every check: format, lints, tests, API documentation, and live test
 	@scripts/setup.sh test
 	$(CARGO) fmt --all --check
 	$(CARGO) test --workspace --locked --no-run
-	@scripts/beside.sh scripts/web-tests.sh env RUST_TEST_THREADS=$(TEST_THREADS) scripts/tests.sh
+	@scripts/beside.sh scripts/web-tests.sh env RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked
 	@scripts/beside.sh --idle 'scripts/check-arm64.sh; $(CHECK_TABLES); scripts/python-tests.sh' scripts/live-tests.sh
 
 .PHONY: same-bytes
