@@ -89,7 +89,7 @@ impl Half {
         }
     }
 
-    /// What the data of the last packet were.
+    /// The kind of the data of the last packet.
     pub(crate) fn kind(&self) -> Option<Kind> {
         self.last.data.map(|data| data.kind)
     }

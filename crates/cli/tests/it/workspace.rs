@@ -318,7 +318,7 @@ fn scripts_can_be_run() {
     assert!(seen > 3, "the scripts were looked for in the right place");
 }
 
-/// What a program writes for a trial is not part of the repository.
+/// Results of a trial are not part of the repository.
 #[test]
 fn a_file_of_the_repository_has_at_most_400_kb() {
     let git = Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output();

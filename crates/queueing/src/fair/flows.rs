@@ -28,7 +28,7 @@ pub enum FlowKeys {
 }
 
 impl FlowKeys {
-    /// The same keys for the discipline at `site`: which flows share a bucket differs from run to run.
+    /// These keys, with the seed of the discipline at `site`: which flows share a bucket differs from run to run.
     pub(crate) fn seeded(self, site: &Site<'_>) -> Self {
         match self {
             Self::Exact => Self::Exact,

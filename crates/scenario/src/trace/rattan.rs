@@ -56,7 +56,7 @@ impl<T: Copy> Part<T> {
     }
 }
 
-/// What a file has.
+/// The contents of a file.
 pub(super) struct Parts {
     pub(super) steps: Vec<Step>,
     /// The time after which it starts again.
@@ -221,7 +221,7 @@ fn billions(value: &Value, keys: [&str; 2]) -> Option<u64> {
     high?.checked_mul(1_000_000_000)?.checked_add(low?)
 }
 
-/// The sum of words, each a number and a unit. What is below one is left out of each.
+/// The sum of words, each a number and a unit. Fractions of a bit/s or a nanosecond are left out.
 fn sum(text: &str, unit: fn(&str) -> Option<u64>) -> Option<u64> {
     let (mut rest, mut sum) = (text.trim(), 0_u64);
     loop {

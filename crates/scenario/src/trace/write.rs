@@ -19,9 +19,9 @@ const LENGTH: Duration = Duration::from_s(600);
 pub struct Written {
     /// The text of the file.
     pub text: String,
-    /// What the format has in a file of its own, `delay` or `loss`, and the text of each.
+    /// Parts that the format has in files of their own: the word `delay` or `loss`, and the text of each.
     pub beside: Vec<(&'static str, String)>,
-    /// What the format cannot have of this trace, a sentence each.
+    /// Sentences about the parts of this trace that the format cannot have.
     pub notes: Vec<String>,
 }
 

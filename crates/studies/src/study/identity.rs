@@ -16,8 +16,8 @@ use sha2::{Digest as _, Sha256};
 /// The package from which dependencies are followed.
 const TOP: &str = "lastmile-studies";
 
-/// What build scripts call a compiler by. It decides no result, and its dependencies follow from a feature that any
-/// member of the workspace selects: the source archive of the package for Python has fewer members.
+/// The package by which build scripts call a compiler. It decides no result, and its dependencies follow from a feature
+/// that any member of the workspace selects: the source archive of the package for Python has fewer members.
 const COMPILES: &str = "cc";
 
 /// The packages of the lock file, by name: versions and checksums as text, and the names of their dependencies.

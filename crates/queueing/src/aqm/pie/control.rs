@@ -59,7 +59,7 @@ pub enum PieError {
 }
 
 impl Parameters {
-    /// The same parameters for the discipline at `site`.
+    /// These parameters, with the seed of the discipline at `site`.
     pub(crate) fn seeded(self, site: &Site<'_>) -> Self {
         Self { seed: site.seed(self.seed), ..self }
     }

@@ -163,7 +163,7 @@ fn an_endless_pattern_within_another_one_stands_alone() {
     }
 }
 
-/// What a step takes from the base.
+/// Values that a step takes from the base.
 #[test]
 fn a_trace_says_whether_it_took_the_rate() {
     let base = Base { rate: BitRate::from_bps(3_000_000), ..BASE };

@@ -55,7 +55,7 @@ fn equal_opportunities_are_one_step() {
     assert_eq!(csv(&mut [100, 150].into_iter(), 100), cut);
 }
 
-/// What the source leaves out is left out, so that the direction's own delay and loss hold.
+/// Columns that the source leaves out are left out, so that the direction's own delay and loss hold.
 #[test]
 fn a_conversion_adds_no_delay_and_no_loss() {
     let plain = "# repeat = \"2 s\"\nat,rate\n0 s,8 Mbit/s\n1 s,0\n";
@@ -70,7 +70,7 @@ fn a_conversion_adds_no_delay_and_no_loss() {
     assert_eq!(csv, "# repeat = \"1 s\"\nat,rate\n0 s,24.064 kbit/s\n");
 }
 
-/// What netem-trace 0.4 reads with its feature `human`, which Rattan uses: one object at the top, texts with units.
+/// The form that netem-trace 0.4 reads with its feature `human`, which Rattan uses: one object at the top, texts with units.
 #[test]
 fn each_file_of_rattan_is_one_object_of_texts() {
     let text = "at,rate,delay,loss\n0 s,100 kbit/s,10 ms,0 %\n1 s,0,20.5 ms,1 %\n3 s,2.5 Gbit/s,0 s,0 %\n";
