@@ -70,7 +70,7 @@ fn a_conversion_adds_no_delay_and_no_loss() {
     assert_eq!(csv, "# repeat = \"1 s\"\nat,rate\n0 s,24.064 kbit/s\n");
 }
 
-/// The form that netem-trace 0.4 reads with its feature `human`, which Rattan uses: one object at the top, texts with units.
+/// The form that netem-trace 0.4 reads with its feature `human`, as in Rattan: one object at the top, texts with units.
 #[test]
 fn each_file_of_rattan_is_one_object_of_texts() {
     let text = "at,rate,delay,loss\n0 s,100 kbit/s,10 ms,0 %\n1 s,0,20.5 ms,1 %\n3 s,2.5 Gbit/s,0 s,0 %\n";
