@@ -144,7 +144,7 @@ impl Remote {
         }
     }
 
-    /// What the last packet's data were.
+    /// The kind of the last packet's data.
     pub(crate) fn kind(&self) -> Option<Kind> {
         self.half.kind()
     }

@@ -1,9 +1,11 @@
 //! Networks as plain data: nodes, links, recording. The scenario crate builds them from files,
 //! tests build them directly.
 
-use lastmile_queueing::line;
+use lastmile_packet::Packet;
+use lastmile_queueing::Environment;
+use lastmile_queueing::line::{self, Line};
 use lastmile_queueing::random::Stream;
-use lastmile_queueing::spec::Spec as QueueSpec;
+use lastmile_queueing::spec::{BuildError as QueueError, Spec as QueueSpec};
 use lastmile_units::{Duration, Instant};
 
 use crate::atm::Atm;
@@ -53,13 +55,28 @@ pub struct AccessLine {
 /// [`line::Line`] from it.
 #[derive(Clone, Debug)]
 pub struct Hop {
-    /// Name, unique in the network, such as `up` or `dslam-gateway`. It also names the random stream of the hop's
-    /// losses, `loss on link NAME`.
+    /// Name, unique in the network, such as `up` or `dslam-gateway`. It also names the random stream of the hop.
     pub name: String,
     /// Rate, encapsulation, delay, loss, header compression.
     pub line: line::Config,
     /// The queue in front of the transmitter.
     pub queue: QueueSpec,
+}
+
+impl Hop {
+    /// The idle line of this hop in the run with this seed, under either clock. Losses, impairments, grants and the queue
+    /// draw from one stream, `loss on link NAME`, and its children.
+    ///
+    /// # Errors
+    /// A queue that the line cannot have.
+    pub fn idle_line<P>(&self, seed: u64, environment: Environment) -> Result<Line<P>, QueueError>
+    where
+        P: Packet + Send + 'static,
+    {
+        let losses = Stream::new(seed, &format!("loss on link {}", self.name));
+        let queue = self.queue.build_in(&environment.with_random(losses.child("queue")))?;
+        Ok(Line::new(&self.line, queue, losses))
+    }
 }
 
 /// A hop between two nodes.

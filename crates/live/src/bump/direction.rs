@@ -9,7 +9,7 @@ use lastmile_queueing::ack::Handshakes;
 use lastmile_queueing::discipline::{DropReason, DropSink};
 use lastmile_queueing::line::{Count, Line, TransmissionSink};
 use lastmile_queueing::spec::{BuildError, Spec};
-use lastmile_queueing::{Backlog, Counter, Environment, Node, random::Stream};
+use lastmile_queueing::{Backlog, Counter, Environment, Node};
 use lastmile_units::{BitRate, Duration, Instant, WireBytes};
 
 use super::record::Recorder;
@@ -307,9 +307,7 @@ pub(super) fn line<P: Packet + Send + 'static>(
     hash_key: HashKey,
     handshakes: &Arc<Handshakes>,
 ) -> Result<Line<P>, BuildError> {
-    let losses = Stream::new(seed, &format!("loss on link {}", hop.name));
-    let environment = environment(hop.line.link_layer, hash_key, handshakes).with_random(losses.child("queue"));
-    Ok(Line::new(&hop.line, hop.queue.build_in(&environment)?, losses))
+    hop.idle_line(seed, environment(hop.line.link_layer, hash_key, handshakes))
 }
 
 fn environment(link_layer: LinkLayer, hash_key: HashKey, handshakes: &Arc<Handshakes>) -> Environment {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use lastmile_packet::{FlowDirectory, Meta};
 use lastmile_queueing::ack::Handshakes;
 use lastmile_queueing::line::{self, Line};
-use lastmile_queueing::random::Stream;
 use lastmile_queueing::{DropReason, DropSink, Environment};
 use lastmile_units::{Duration, Instant};
 
@@ -39,17 +38,13 @@ impl LinkState {
         punctual: bool,
     ) -> Result<Self, BuildError> {
         let hop = network.hop_of(link);
-        let losses = Stream::new(network.seed, &format!("loss on link {}", hop.name));
-        let environment = Environment::new(hop.line.link_layer)
-            .with_flows(Arc::clone(flows))
-            .with_handshakes(Arc::clone(handshakes))
-            .with_random(losses.child("queue"));
-        let queue = hop
-            .queue
-            .build_in::<Meta>(&environment)
+        let environment =
+            Environment::new(hop.line.link_layer).with_flows(Arc::clone(flows)).with_handshakes(Arc::clone(handshakes));
+        let line = hop
+            .idle_line(network.seed, environment)
             .map_err(|source| BuildError::Queue { link: hop.name.clone(), source })?;
         Ok(Self {
-            line: Line::new(&hop.line, queue, losses).with_flows(Arc::clone(flows)),
+            line: line.with_flows(Arc::clone(flows)),
             monitor: Monitor::default(),
             cells: false,
             punctual,

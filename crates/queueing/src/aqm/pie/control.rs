@@ -59,13 +59,13 @@ pub enum PieError {
 }
 
 impl Parameters {
+    /// tc-pie(8): alpha and beta are from 0 to 32.
+    pub const LARGEST_GAIN: u32 = 32;
+
     /// These parameters, with the seed of the discipline at `site`.
     pub(crate) fn seeded(self, site: &Site<'_>) -> Self {
         Self { seed: site.seed(self.seed), ..self }
     }
-
-    /// tc-pie(8): alpha and beta are from 0 to 32.
-    pub const LARGEST_GAIN: u32 = 32;
 
     /// Refuses parameters with which PIE cannot work.
     ///
