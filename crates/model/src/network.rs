@@ -64,8 +64,8 @@ pub struct Hop {
 }
 
 impl Hop {
-    /// The idle line of this hop in the run with this seed, under either clock. Losses, impairments, grants and the queue
-    /// draw from one stream, `loss on link NAME`, and its children.
+    /// The idle line of this hop in the run with this seed, under either clock. Losses, impairments, grants and the
+    /// queue draw from one stream, `loss on link NAME`, and its children.
     ///
     /// # Errors
     /// A queue that the line cannot have.
