@@ -260,7 +260,7 @@ impl Script {
             "remove() {".to_owned(),
             format!("    try tc qdisc del dev \"$DEV\" root handle {MAJOR:x}: || :"),
             format!("    if try tc filter del dev \"$DEV\" parent {PARENT} pref {PREFERENCE}; then ingress=own; fi"),
-            "    case $ingress:$(tc qdisc show dev \"$DEV\") in".to_owned(),
+            "    case $ingress:$(try tc qdisc show dev \"$DEV\") in".to_owned(),
             format!("    own:*'qdisc ingress {HANDLE}'*)"),
             format!(
                 "        [ -n \"$(tc filter show dev \"$DEV\" parent {PARENT})\" ] || tc qdisc del dev \"$DEV\" ingress"

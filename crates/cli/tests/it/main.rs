@@ -65,6 +65,8 @@ mod structure;
 mod study;
 #[cfg(target_os = "linux")]
 mod tc;
+#[cfg(target_os = "linux")]
+mod tc_tools;
 mod terminal;
 #[cfg(target_os = "linux")]
 mod timely;

@@ -15,11 +15,11 @@ use serde_json::Value;
 use crate::live::{kill, until_it_says};
 use crate::transcript::{Scratch, is_root};
 
-const LINE: [&str; 6] = ["--up", "512 kbit/s", "--down", "2 Mbit/s", "--link", "bridged-vcmux-fcs"];
+pub(crate) const LINE: [&str; 6] = ["--up", "512 kbit/s", "--down", "2 Mbit/s", "--link", "bridged-vcmux-fcs"];
 
 /// Two namespaces with a veth pair; `None`, with a message, where these tests cannot run.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-fn pair() -> Option<Pair> {
+pub(crate) fn pair() -> Option<Pair> {
     if !is_root() || Command::new("tc").arg("-V").output().is_err() {
         eprintln!("skipped: needs root and tc(8)");
         return None;
@@ -40,29 +40,29 @@ fn pair() -> Option<Pair> {
     Some(pair)
 }
 
-fn run(place: &Namespace, command: &mut Command) -> Output {
+pub(crate) fn run(place: &Namespace, command: &mut Command) -> Output {
     place.run(|| command.stdin(Stdio::null()).output()).unwrap().unwrap()
 }
 
-fn shell(place: &Namespace, script: &str) -> Output {
+pub(crate) fn shell(place: &Namespace, script: &str) -> Output {
     run(place, Command::new("sh").args(["-c", script]))
 }
 
-fn shown(place: &Namespace, script: &str) -> String {
+pub(crate) fn shown(place: &Namespace, script: &str) -> String {
     String::from_utf8(shell(place, script).stdout).unwrap()
 }
 
-/// A search path with a tc(8) that refuses commands with these words.
-fn refusing(place: &Namespace, scratch: &Scratch, words: &str, message: &str) -> String {
-    let real = shown(place, "command -v tc");
+/// A search path with a tc(8) or ip(8) that refuses commands with these words.
+pub(crate) fn refusing(place: &Namespace, scratch: &Scratch, tool: &str, words: &str, message: &str) -> String {
+    let real = shown(place, &format!("command -v {tool}"));
     let refuse = format!("case \" $* \" in *'{words}'*) echo '{message}' >&2; exit 2;; esac");
-    std::fs::write(scratch.path.join("tc"), format!("#!/bin/sh\n{refuse}\nexec {} \"$@\"\n", real.trim())).unwrap();
-    shell(place, &format!("chmod +x {}/tc", scratch.path.display()));
+    std::fs::write(scratch.path.join(tool), format!("#!/bin/sh\n{refuse}\nexec {} \"$@\"\n", real.trim())).unwrap();
+    shell(place, &format!("chmod +x {}/{tool}", scratch.path.display()));
     format!("{}:{}", scratch.path.display(), std::env::var("PATH").unwrap())
 }
 
 /// Runs `lastmile tc` on the shaped device.
-fn tc(place: &Namespace, policy: &str, line: &[&str], rest: &[&str]) -> (Option<i32>, String, String) {
+pub(crate) fn tc(place: &Namespace, policy: &str, line: &[&str], rest: &[&str]) -> (Option<i32>, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
     command.arg("tc").arg(policy).args(line).args(["--device", "veth0"]).args(rest);
     let output = run(place, &mut command);
@@ -236,7 +236,7 @@ fn an_ingress_discipline_of_somebody_else_stays() {
     let Some(pair) = pair() else { return };
     let place = pair.sender();
     let scratch = Scratch::new();
-    let path = refusing(place, &scratch, "filter add", "Error: refused.");
+    let path = refusing(place, &scratch, "tc", "filter add", "Error: refused.");
     let state = "tc qdisc show; ip -br link";
     let line = ["--down", "2 Mbit/s", "--link", "docsis"];
     std::fs::write(scratch.path.join("setup.sh"), tc(place, "fq-codel-sqm", &line, &[]).1).unwrap();
@@ -268,7 +268,7 @@ fn what_the_kernel_lacks_costs_no_earlier_set_up() {
     let Some(pair) = pair() else { return };
     let place = pair.sender();
     let scratch = Scratch::new();
-    let path = refusing(place, &scratch, " cake ", "Error: Specified qdisc kind is unknown.");
+    let path = refusing(place, &scratch, "tc", " cake ", "Error: Specified qdisc kind is unknown.");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/files");
     let shaped = folder.join("shaped.toml").display().to_string();
     let (code, _, error) = tc(place, &shaped, &[], &["--apply"]);
@@ -432,30 +432,6 @@ fn a_script_refuses_a_device_whose_frames_it_does_not_count() {
         assert!(script(wrong, &["remove"]).status.success() && script(right, &["remove"]).status.success());
         assert_eq!(shown(place, "tc qdisc show; ip -br link"), before);
     }
-}
-
-/// Rules compare the own name of a device. The `ip` here knows one device, by both of its names, and nothing is set up.
-#[test]
-fn a_script_refuses_an_alternative_name_of_a_device() {
-    let scratch = Scratch::new();
-    let link = "2: eth0@if3: <UP> mtu 1500\n    link/ether 00:00:5e:00:53:01\n    altname enp3s0";
-    for (name, does) in [("ip", format!("echo '{link}'")), ("tc", String::new()), ("nft", String::new())] {
-        let file = scratch.path.join(name);
-        std::fs::write(&file, format!("#!/bin/sh\n{does}\n")).unwrap();
-        std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    }
-    let set_up = |device: &str| {
-        let mut lastmile = Command::new(env!("CARGO_BIN_EXE_lastmile"));
-        let script = lastmile.args(["tc", "fifo"]).args(LINE).args(["--device", device]).output().unwrap().stdout;
-        let mut shell = Command::new("sh");
-        let path = format!("{}:{}", scratch.path.display(), std::env::var("PATH").unwrap());
-        let done = shell.arg("-c").arg(String::from_utf8(script).unwrap()).env("PATH", path).output().unwrap();
-        (done.status.code(), String::from_utf8(done.stderr).unwrap())
-    };
-    assert_eq!(set_up("eth0"), (Some(0), String::new()));
-    let (code, told) = set_up("enp3s0");
-    assert_eq!(code, Some(1), "{told}");
-    assert!(told.starts_with("enp3s0 is an alternative name, which rules do not know; the own one"), "{told}");
 }
 
 #[test]

@@ -18,8 +18,9 @@ mod verify;
 use lastmile_kernel::stab::Device;
 use lastmile_kernel::{ALIAS, Configuration, MAJOR, Step, ingress, named, table_of};
 
-use crate::error::Error;
+use crate::error::{Context, Error};
 use crate::netns::Namespace;
+use crate::sys::link;
 use read::words;
 pub use tools::Target;
 pub(crate) use tools::run;
@@ -175,10 +176,10 @@ fn steps(steps: &[Step], target: &Target, lacking: &mut Lacking) -> Result<(), E
     Ok(())
 }
 
-/// Takes away what [`apply`] made on these devices; false if nothing of it is there.
+/// Takes away what [`apply`] made on these devices; false if nothing of it is there. The device itself may be gone.
 ///
 /// # Errors
-/// A tool that is missing, or a device.
+/// A tool is missing, or reports an error.
 pub fn remove(target: &Target) -> Result<bool, Error> {
     take_away(target, false)
 }
@@ -206,11 +207,13 @@ fn has_handle(device: &str, handle: &str) -> Result<bool, Error> {
 fn take_away(target: &Target, own_ingress: bool) -> Result<bool, Error> {
     let mut found = false;
     let Target { device, ifb } = target;
-    if has_handle(device, &own_handle())? {
+    // A device that is gone, such as that of an ended PPPoE session, took its disciplines with it.
+    let is_there = link::find(device).context(|| format!("asking for {device}"))?.is_some();
+    if is_there && has_handle(device, &own_handle())? {
         run(&words(&format!("tc qdisc del dev {device} root handle {}", own_handle())))?;
         found = true;
     }
-    if has_handle(device, ingress::HANDLE)? {
+    if is_there && has_handle(device, ingress::HANDLE)? {
         // A preference that nobody uses cannot be taken away.
         let (parent, preference) = (ingress::PARENT, ingress::PREFERENCE);
         let had_filter = run(&words(&format!("tc filter del dev {device} parent {parent} pref {preference}"))).is_ok();
