@@ -44,6 +44,8 @@ pub struct Command {
     pub leaves: Option<Expected>,
     /// Differences from the policy that the object of this command has: where it fails, they are none.
     pub remarks: Vec<String>,
+    /// The words of a command that takes away the object of an earlier one, where this one fails.
+    undo: Vec<String>,
 }
 
 impl Command {
@@ -55,6 +57,7 @@ impl Command {
             input: None,
             leaves: None,
             remarks: vec![],
+            undo: vec![],
         }
     }
 
@@ -87,6 +90,13 @@ impl Command {
         self
     }
 
+    /// Sets the command that takes away the object of an earlier one, where this one fails.
+    #[must_use]
+    pub fn or_undo(mut self, words: &str) -> Self {
+        self.undo = words.split_whitespace().map(str::to_owned).collect();
+        self
+    }
+
     /// Sets the object that exists after the command.
     #[must_use]
     pub fn leaving(mut self, expected: Expected) -> Self {
@@ -98,6 +108,12 @@ impl Command {
     #[must_use]
     pub fn as_words(&self) -> &[String] {
         &self.words
+    }
+
+    /// The command for its failure, if there is one.
+    #[must_use]
+    pub fn undo(&self) -> Option<Self> {
+        (!self.undo.is_empty()).then(|| Self::new(&self.undo.join(" ")))
     }
 
     /// The text on its standard input, with [`DEVICE`], [`IFB`] and [`TABLE`] for names.

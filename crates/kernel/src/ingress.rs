@@ -60,12 +60,15 @@ pub(crate) fn device_steps() -> Vec<Step> {
         name: "intermediate device".to_owned(),
         values: vec![("ifalias", Value::Text(ALIAS.to_owned()))],
     };
+    // A device without its alias would be that of somebody else for every later run.
+    let alias = Command::new(&format!("ip link set dev {IFB} alias")).word(ALIAS);
+    let alias = alias.or_undo(&format!("ip link del dev {IFB}")).leaving(link);
     vec![
         Step::run(
             "the intermediate device, identified by its alias",
             Command::new(&format!("ip link add dev {IFB} type ifb")),
         ),
-        Step::run("", Command::new(&format!("ip link set dev {IFB} alias")).word(ALIAS).leaving(link)),
+        Step::run("", alias),
         Step::run("", Command::new(&format!("ip link set dev {IFB} up"))),
     ]
 }

@@ -313,12 +313,17 @@ impl Script {
 
     fn run(&mut self, command: &Command) {
         let words = written(command);
-        match lacking::discipline_of(&words).filter(|_| words.starts_with("tc qdisc add ")) {
-            None => {
+        let kind = lacking::discipline_of(&words).filter(|_| words.starts_with("tc qdisc add "));
+        match (kind, command.undo()) {
+            (None, None) => {
                 self.line(&words);
                 self.input(command);
             }
-            Some(kind) => {
+            (None, Some(undo)) => {
+                self.line(&format!("{words} || {{ {}; exit 1; }}", written(&undo)));
+                self.input(command);
+            }
+            (Some(kind), _) => {
                 self.line(&format!("{words} || {{"));
                 let hint = shell::word(&format!("if {}", lacking::by_kernel(kind)));
                 self.line(&format!("    printf '%s\\n' {hint} >&2"));

@@ -3,8 +3,33 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::tc::{LINE, pair, run, shell, shown, tc};
+use crate::tc::{LINE, pair, refusing, run, shell, shown, tc};
 use crate::transcript::Scratch;
+
+/// BusyBox's ip(8) has no alias: an intermediate device without one would be that of somebody else for every later run.
+#[test]
+#[ignore = "needs root: real packets"]
+fn an_intermediate_device_that_gets_no_alias_is_removed() {
+    let Some(pair) = pair() else { return };
+    let place = pair.sender();
+    let scratch = Scratch::new();
+    let path = refusing(place, &scratch, "ip", " alias ", "ip: either \"dev\" is duplicate");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/files");
+    let shaped = folder.join("shaped.toml").display().to_string();
+    let file = scratch.path.join("setup.sh").display().to_string();
+    std::fs::write(&file, tc(place, &shaped, &[], &[]).1).unwrap();
+    let state = "tc qdisc show; ip -br link; nft list tables";
+    let before = shown(place, state);
+    let mut apply = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+    apply.args(["tc", &shaped, "--device", "veth0", "--apply"]);
+    let mut script = Command::new("sh");
+    for command in [&mut apply, script.arg(&file)] {
+        let done = run(place, command.env("PATH", &path));
+        let told = String::from_utf8_lossy(&done.stderr);
+        assert!(!done.status.success() && told.contains("is duplicate"), "{told}");
+        assert_eq!(shown(place, state), before);
+    }
+}
 
 /// A session of PPPoE that ends takes its device with it, and leaves the intermediate device and the tables of nft.
 #[test]

@@ -157,7 +157,10 @@ fn steps(steps: &[Step], target: &Target, lacking: &mut Lacking) -> Result<(), E
         match step {
             Step::Heading(_) => {}
             Step::Run { command, .. } => {
-                run_with(command, target)?;
+                run_with(command, target).inspect_err(|_| {
+                    // The error of the command is the one to report.
+                    let _ = command.undo().map(|undo| run_with(&undo, target));
+                })?;
             }
             Step::Choice { first, then, lacking: what, otherwise, .. } => match run_with(first, target) {
                 Ok(_) => {
