@@ -54,6 +54,7 @@ pub fn write(configuration: &Configuration, devices: Devices<'_>) -> String {
         script.text.push_str(&frames(device));
     }
     script.text.push_str(PPPOE);
+    script.text.push_str(FLOWTABLES);
     if configuration.has_ifb {
         script.text.push_str(OTHERS_IFB);
     }
@@ -123,6 +124,16 @@ const PPPOE: &str = "
 # Frames of PPPoE have 8 bytes more in front of the IP packet than are counted here, and no rule sees into them.
 if grep -qs \" $DEV\\$\" /proc/net/pppoe; then
     printf '%s\\n' \"$DEV carries PPPoE: this belongs on the ppp device above it, such as DEV=ppp0\" >&2
+fi
+";
+
+/// A flowtable sends the packets of its flows on from the ingress of a device, past the hook of the rules. It names
+/// ports below the device, too, as that of PPPoE.
+const FLOWTABLES: &str = "
+# Packets of offloaded flows pass no rules.
+if try nft list flowtables | grep -q '^[[:space:]]*flowtable '; then
+    printf '%s\\n' \"nft has a flowtable: packets of offloaded flows pass no rules here, \\
+and with hardware offload no queue; switch flow offloading off\" >&2
 fi
 ";
 

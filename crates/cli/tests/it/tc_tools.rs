@@ -61,10 +61,10 @@ fn a_set_up_is_removed_after_its_device_is_gone() {
     }
 }
 
-/// Rules compare the own name of a device. The `ip` here knows one device, by
+/// Rules compare the own name of a device, and see no packet of an offloaded flow. The `ip` here knows one device, by
 /// both of its names, and nothing is set up.
 #[test]
-fn a_script_refuses_an_alternative_name_of_a_device() {
+fn a_script_refuses_an_alternative_name_of_a_device_and_warns_of_a_flowtable() {
     let scratch = Scratch::new();
     let link = "2: eth0@if3: <UP> mtu 1500\n    link/ether 00:00:5e:00:53:01\n    altname enp3s0";
     let standing_in = |name: &str, does: &str| {
@@ -87,4 +87,9 @@ fn a_script_refuses_an_alternative_name_of_a_device() {
     let (code, told) = set_up("enp3s0");
     assert_eq!(code, Some(1), "{told}");
     assert!(told.starts_with("enp3s0 is an alternative name, which rules do not know; the own one"), "{told}");
+    let tables = "table inet fw4 {\\n\\tflowtable ft {\\n\\t}\\n}\\n";
+    standing_in("nft", &format!("case $* in 'list flowtables') printf '{tables}' ;; esac"));
+    let (code, told) = set_up("eth0");
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.starts_with("nft has a flowtable: packets of offloaded flows pass no rules here, and"), "{told}");
 }

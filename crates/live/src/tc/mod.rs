@@ -104,6 +104,18 @@ fn is_port_of(sessions: &str, device: &str) -> bool {
     sessions.lines().skip(1).any(|line| line.split_whitespace().last() == Some(device))
 }
 
+/// Whether nft has a flowtable: packets of its flows pass no rules of a set-up, and with hardware offload no queue.
+#[must_use]
+pub fn has_flowtable() -> bool {
+    // Without nft there is none.
+    run(&words("nft list flowtables")).is_ok_and(|listed| names_flowtable(&listed))
+}
+
+/// nft(8) lists tables without a flowtable, too.
+fn names_flowtable(listed: &str) -> bool {
+    listed.lines().any(|line| line.trim_start().starts_with("flowtable "))
+}
+
 /// Sets up the configuration in place of what an earlier run made.
 ///
 /// # Errors
@@ -263,6 +275,15 @@ mod tests {
         let sessions = "Id       Address              Device\n0000002A 00:00:5e:00:53:01     eth1\n";
         assert!(is_port_of(sessions, "eth1") && !is_port_of(sessions, "eth") && !is_port_of(sessions, "Device"));
         assert!(!carries_pppoe("lastmile-none"));
+    }
+
+    /// As nft 1.0.6 prints them.
+    #[test]
+    fn a_flowtable_is_found_among_tables() {
+        let tables = "table inet flowtable {\n}\ntable inet fw4 {\n";
+        let flowtable = "\tflowtable ft {\n\t\thook ingress priority filter\n\t\tdevices = { lan1, wan }\n\t}\n";
+        assert!(names_flowtable(&[tables, flowtable, "}\n"].concat()));
+        assert!(!names_flowtable(&[tables, "}\n"].concat()) && !names_flowtable(""));
     }
 
     /// `true` and `false` in the place of tc: the kernel lacks the second of three candidates, or has the first.

@@ -63,6 +63,12 @@ pub(super) fn run(arguments: &Arguments, plan: &Plan, printer: &mut Printer) -> 
                 target.device
             ));
         }
+        if tc::has_flowtable() {
+            printer.talk(
+                "nft has a flowtable: packets of offloaded flows pass no rules here, and with hardware offload no \
+                 queue; switch flow offloading off",
+            );
+        }
         return Ok(Exit::Done);
     }
     let verified = tc::verify(&configuration, &target)?;
