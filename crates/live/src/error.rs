@@ -159,6 +159,14 @@ pub enum Error {
         /// Its name.
         name: String,
     },
+    /// The two interfaces are ports of one switch.
+    #[error("{lan} and {wan} are both ports of one switch, which forwards between them in hardware")]
+    OneSwitch {
+        /// The interface of the LAN.
+        lan: String,
+        /// The interface of the line.
+        wan: String,
+    },
     /// The two interfaces are not ports of one bridge.
     #[error("{lan} and {wan} are not ports of one bridge, so nothing would carry packets when this program does not")]
     NoBridge {
@@ -324,6 +332,9 @@ impl Error {
                 "`lastmile tc POLICY --device {name} --apply` shapes there, by the kernel's own queues; or name the \
                  Ethernet port below it"
             )),
+            Self::OneSwitch { .. } => {
+                Some("name an interface that is no port of that switch, such as a USB adapter, for one".to_owned())
+            }
             Self::HasAddresses { name, .. } => Some(format!(
                 "on the machine's console: `ip address flush dev {name}`, and give the address to the bridge once it \
                  is made; or name ports that nobody reaches this machine by"

@@ -63,6 +63,9 @@ fn here(lan: &str, wan: &str, make: Option<&str>) -> Result<Bridge, Error> {
             return Err(Error::NotBridgeable { name: name.to_owned() });
         }
     }
+    if a.shares_switch(&b) {
+        return Err(Error::OneSwitch { lan: lan.to_owned(), wan: wan.to_owned() });
+    }
     if let (Some(bridge), true) = (a.master, a.master == b.master && a.bridge_port && b.bridge_port) {
         let name = link::name_of(bridge).context(|| "asking for the name of the bridge")?;
         return Ok(Bridge { name, made: false, joined: vec![] });

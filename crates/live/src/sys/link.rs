@@ -11,6 +11,11 @@ use super::packet;
 // linux/if_link.h.
 const BRIDGE_FORWARD_DELAY: u16 = 1;
 const BRIDGE_MULTICAST_SNOOPING: u16 = 23;
+const INET6_ADDR_GEN_MODE: u16 = 8;
+const ADDR_GEN_MODE_NONE: u8 = 1;
+
+/// `MAX_PHYS_ITEM_ID_LEN` of linux/netdevice.h.
+const LONGEST_SWITCH: usize = 32;
 
 /// A network device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,6 +36,16 @@ pub(crate) struct Link {
     pub(crate) bridge: bool,
     /// Its frames are those of Ethernet, which a port of a bridge must have.
     pub(crate) ethernet: bool,
+    /// The identifier of the switch that it, or the device below it, is a port of, padded with zeros.
+    switch: Option<[u8; LONGEST_SWITCH]>,
+}
+
+impl Link {
+    /// Whether both are ports of one switch (DSA, switchdev), whose chip carries frames between them once they are
+    /// ports of one bridge: no frame reaches the processor then.
+    pub(crate) fn shares_switch(&self, other: &Self) -> bool {
+        self.switch.is_some() && self.switch == other.switch
+    }
 }
 
 /// The device of this name; `None` if there is none.
@@ -141,12 +156,16 @@ fn answer_to_link(answer: &[u8]) -> io::Result<Link> {
     let ethernet = answer.get(18..20) == Some(&libc::ARPHRD_ETHER.to_ne_bytes()[..]);
     let up = flags & libc::IFF_UP as u32 != 0;
     let carrier = flags & libc::IFF_LOWER_UP as u32 != 0;
-    let mut link = Link { index, up, carrier, mtu: 0, master: None, bridge_port: false, bridge: false, ethernet };
+    let (master, switch) = (None, None);
+    let mut link = Link { index, up, carrier, mtu: 0, master, bridge_port: false, bridge: false, ethernet, switch };
     for (kind, value) in attributes(&answer[HEADER_LEN + ABOUT_LEN..]) {
         let number = value.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
         match kind {
             libc::IFLA_MTU => link.mtu = number.unwrap_or(0),
             libc::IFLA_MASTER => link.master = number,
+            libc::IFLA_PHYS_SWITCH_ID => {
+                link.switch = Some(std::array::from_fn(|at| value.get(at).copied().unwrap_or(0)));
+            }
             libc::IFLA_LINKINFO => {
                 let is_bridge =
                     |of: u16| attributes(value).any(|(kind, value)| kind == of && value.starts_with(b"bridge\0"));
@@ -162,6 +181,26 @@ fn answer_to_link(answer: &[u8]) -> io::Result<Link> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// linux/if_link.h: a driver of a switch gives the identifier of its chip, such as the MAC address, to each port.
+    #[test]
+    fn ports_of_one_switch_are_told_by_its_identifier() {
+        let port = |switch: Option<&[u8]>| {
+            let mut answer = Message::new(libc::RTM_NEWLINK, 0, 7, libc::IFF_UP as u32);
+            answer.attribute(libc::IFLA_MTU, &1500_u32.to_ne_bytes());
+            if let Some(switch) = switch {
+                answer.attribute(libc::IFLA_PHYS_SWITCH_ID, switch);
+            }
+            let link = answer_to_link(&answer.finish()).unwrap();
+            assert_eq!((link.index, link.up, link.mtu), (7, true, 1500));
+            link
+        };
+        let (one, other) = ([0, 0, 0x5e, 0, 0x53, 1], [0, 0, 0x5e, 0, 0x53, 2]);
+        assert!(port(Some(&one)).shares_switch(&port(Some(&one))));
+        assert!(!port(Some(&one)).shares_switch(&port(Some(&other))));
+        assert!(!port(Some(&one)).shares_switch(&port(None)));
+        assert!(!port(None).shares_switch(&port(None)), "without a switch");
+    }
 
     #[test]
     fn the_loopback_device_is_found_and_is_a_port_of_nothing() {
