@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the init script without OpenWrt: its syntax by BusyBox, and its arguments with stand-ins for procd and UCI.
+# Checks the init script without OpenWrt: its syntax by BusyBox, and its commands with stand-ins for procd and UCI.
 # usage: check.sh [LASTMILE], a program that must accept the arguments.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -16,8 +16,9 @@ config_get() { eval "\$1=\\\$(sed -n 's/^'\$3'=//p' '$scratch/settings')"; }
 config_get_bool() { eval "\$1=1"; }
 config_load() { :; }
 config_foreach() { "\$1" home; }
-logger() { :; }
-ip() { :; }
+logger() { [ -t 0 ] || cat; }
+rc_procd() { :; }
+stand_in() { printf '%s\n' "\$*"; }
 mkdir() { :; }
 procd_open_instance() { :; }
 procd_close_instance() { :; }
@@ -27,7 +28,14 @@ EOF
 tail -n +3 "$script" >>"$scratch/run.sh"
 echo start_service >>"$scratch/run.sh"
 "${shell[@]}" "$scratch/run.sh" >"$scratch/arguments"
-expected='/usr/bin/lastmile shape full-both-ways --lan lan1 --wan wan --plain --make-bridge=lm-home'
+sed '$d' "$scratch/run.sh" >"$scratch/reload.sh"
+printf 'PROG=stand_in\nreload_service\n' >>"$scratch/reload.sh"
+found=$("${shell[@]}" "$scratch/reload.sh")
+[ "$found" = 'shape reload --control /var/run/lastmile/home.sock' ] || {
+  printf 'a reload of the service runs\n%s\n' "$found" >&2
+  exit 1
+}
+expected='/usr/bin/lastmile shape full-both-ways --lan eth2 --wan eth1 --plain --supervise --make-bridge=lm-home'
 expected+=' --control /var/run/lastmile/home.sock --up 768 kbit/s --down 8 Mbit/s --link pppoa-vcmux'
 expected+=' --metrics 127.0.0.1:9100 --realtime'
 found=$(paste -sd ' ' "$scratch/arguments")
@@ -39,6 +47,6 @@ if [ -n "${1:-}" ]; then
   # The interfaces are not there: that is the only error.
   mapfile -t arguments < <(tail -n +2 "$scratch/arguments")
   said=$("$1" "${arguments[@]}" 2>&1) && exit 1
-  grep -q 'lan1' <<<"$said" || { printf '%s\n' "$said" >&2; exit 1; }
+  grep -q 'eth[12]' <<<"$said" || { printf '%s\n' "$said" >&2; exit 1; }
 fi
 echo "the init script gives the arguments of lastmile shape"
