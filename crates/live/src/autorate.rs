@@ -65,7 +65,7 @@ impl Reflectors {
     /// Opens a socket for each address in `namespace`, or in that of the calling thread.
     ///
     /// # Errors
-    /// The process may not ping, or there is no route to a reflector.
+    /// The process may not ping.
     pub fn open(namespace: Option<&Namespace>, addresses: &[IpAddr]) -> Result<Self, Error> {
         let open = || addresses.iter().map(|address| Reflector::open(*address)).collect::<Result<_, _>>().map(Self);
         match namespace {
@@ -89,16 +89,16 @@ impl Reflectors {
 
 impl Reflector {
     fn open(address: IpAddr) -> Result<Self, Error> {
-        let echo = Echo::open(SocketAddr::new(address, 0), 0)?;
+        let echo = Echo::open_unconnected(SocketAddr::new(address, 0), 0)?;
         Ok(Self { address, echo, sequence: 0, waiting: VecDeque::new() })
     }
 
-    /// Sends a ping. One that cannot be sent has no reply.
-    fn ping(&mut self, number: usize) {
-        if let Ok(sent) = self.echo.send(self.sequence) {
-            self.waiting.push_back((self.sequence, sent, number));
-        }
+    /// Sends a ping; returns whether it was sent. One that was not, as without a route, has no reply.
+    fn ping(&mut self, number: usize) -> bool {
+        let sent = self.echo.send(self.sequence);
+        self.waiting.extend(sent.as_ref().ok().map(|sent| (self.sequence, *sent, number)));
         self.sequence = self.sequence.wrapping_add(1);
+        sent.is_ok()
     }
 
     /// Takes the replies that wait: the controller's number and the round-trip time of each.
@@ -297,8 +297,7 @@ impl Steering {
             if let Some((number, reflector)) =
                 number.and_then(|number| Some((number, reflectors.get_mut(number % count)?)))
             {
-                reflector.ping(number);
-                course.counts.pings += 1;
+                course.counts.pings += u64::from(reflector.ping(number));
             }
         }
         self.steer(course, &mut replaced)?;

@@ -36,7 +36,19 @@ impl Echo {
     /// # Errors
     /// Neither kind of socket is allowed, or there is no route to the host.
     pub fn open(target: SocketAddr, code_point: u8) -> Result<Self, Error> {
-        let socket = EchoSocket::open(target, None, code_point).map_err(|source| match source.kind() {
+        Self::with(EchoSocket::open(target, None, code_point), target)
+    }
+
+    /// As [`Echo::open`], where route and own address may change, and need not be there yet.
+    ///
+    /// # Errors
+    /// Neither kind of socket is allowed.
+    pub fn open_unconnected(target: SocketAddr, code_point: u8) -> Result<Self, Error> {
+        Self::with(EchoSocket::open_unconnected(target, code_point), target)
+    }
+
+    fn with(socket: io::Result<EchoSocket>, target: SocketAddr) -> Result<Self, Error> {
+        let socket = socket.map_err(|source| match source.kind() {
             io::ErrorKind::PermissionDenied => Error::NoPing { target: target.ip() },
             _ => Error::system(format!("pinging {}", target.ip()), source),
         })?;

@@ -166,6 +166,35 @@ fn a_shaper_finds_the_rate_of_the_line() {
     assert_eq!(shaper.ended().0, Some(0));
 }
 
+/// There is no route to the reflector of IPv6, the other has one only after the start, and then the address that its
+/// pings leave with is replaced by another, as by that of another lease.
+#[test]
+#[ignore = "needs root: real packets"]
+fn pings_begin_with_a_route_and_go_on_from_another_address() {
+    let Some(site) = Site::new() else { return };
+    own_way(&site);
+    let middle = site.hosts.middle.name();
+    ip(&format!("-n {middle} route del 10.9.0.0/24"));
+    let line = ["--up", "20 Mbit/s", "--down", "20 Mbit/s", "--link", "ethernet", "--make-bridge"];
+    let mut command = site.lastmile(&["shape", "cake-autorate", "--lan", "west", "--wan", "east"]);
+    command.args(line).args(["--reflector", "10.9.0.2", "--reflector", "2001:db8::2"]);
+    let _shaper = site.begin(command);
+    thread::sleep(Duration::from_secs(1));
+    assert_eq!(at(&site.status(), "reflectors.pings"), 0);
+    ip(&format!("-n {middle} route add 10.9.0.0/24 via 10.9.1.1"));
+    let replies = || at(&site.status(), "reflectors.replies").as_u64().unwrap();
+    until("pings are answered", || replies() > 20);
+    // The route goes with the last address of its network.
+    ip(&format!("-n {middle} addr add 10.9.1.3/24 dev own"));
+    ip(&format!("-n {middle} addr del 10.9.1.2/24 dev own"));
+    ip(&format!("-n {middle} addr replace 10.9.1.3/24 dev own"));
+    ip(&format!("-n {middle} route replace 10.9.0.0/24 via 10.9.1.1"));
+    let before = replies();
+    until("pings are answered at the other address", || replies() > before + 20);
+    let status = site.status();
+    assert!(at(&status, "reflectors.pings").as_u64() < Some(replies() + 20), "{status}");
+}
+
 /// Reflectors beyond the third interface do not answer here: the rates stay, and the shaper reports it.
 #[test]
 #[ignore = "needs root: real packets"]

@@ -11,9 +11,9 @@ use std::time::{Duration, SystemTime};
 
 use lastmile_packet::checksum::Sum;
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, ipproto, send, socket_with};
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, ipproto, send, sendto, socket_with};
 
-use super::{random, socket, stamped, wait};
+use super::{random, set_option, socket, stamped, wait};
 
 /// Bytes of the header of an echo message.
 const HEADER: usize = 8;
@@ -21,6 +21,8 @@ const REQUEST_V4: u8 = 8;
 const REPLY_V4: u8 = 0;
 const REQUEST_V6: u8 = 128;
 const REPLY_V6: u8 = 129;
+/// `ICMP_FILTER` of linux/icmp.h and `ICMPV6_FILTER` of linux/icmpv6.h.
+const FILTER: libc::c_int = 1;
 
 /// A socket for echo requests to one host, in the network namespace of the thread that opened it. Never blocks.
 #[derive(Debug)]
@@ -29,6 +31,8 @@ pub struct EchoSocket {
     kind: EchoKind,
     v6: bool,
     identifier: [u8; 2],
+    /// The host, where the socket is not connected to it.
+    target: Option<SocketAddr>,
 }
 
 /// The kernel's two kinds of ICMP sockets.
@@ -60,15 +64,37 @@ impl EchoSocket {
     /// # Errors
     /// Neither kind of socket is allowed, or there is no route to the host.
     pub fn open(target: SocketAddr, own: Option<IpAddr>, code_point: u8) -> io::Result<Self> {
+        let socket = Self::of_either_kind(target, code_point)?;
+        if let Some(own) = own {
+            socket::bind(socket.fd.as_fd(), SocketAddr::new(own, 0))?;
+        }
+        socket::connect(socket.fd.as_fd(), target)?;
+        Ok(socket)
+    }
+
+    /// As [`EchoSocket::open`], where the kernel looks up the route and the address of its own for each request: they
+    /// may change, and need not be there yet. The network's errors are not reported.
+    ///
+    /// # Errors
+    /// Neither kind of socket is allowed.
+    pub fn open_unconnected(target: SocketAddr, code_point: u8) -> io::Result<Self> {
+        let socket = Self::of_either_kind(target, code_point)?;
+        if socket.kind == EchoKind::Raw {
+            socket.take_replies_alone()?;
+        }
+        Ok(Self { target: Some(target), ..socket })
+    }
+
+    fn of_either_kind(target: SocketAddr, code_point: u8) -> io::Result<Self> {
         let refused =
             |error: &io::Error| matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported);
-        match Self::of_kind(EchoKind::Raw, target, own, code_point) {
-            Err(error) if refused(&error) => Self::of_kind(EchoKind::Ping, target, own, code_point),
+        match Self::of_kind(EchoKind::Raw, target, code_point) {
+            Err(error) if refused(&error) => Self::of_kind(EchoKind::Ping, target, code_point),
             other => other,
         }
     }
 
-    fn of_kind(kind: EchoKind, target: SocketAddr, own: Option<IpAddr>, code_point: u8) -> io::Result<Self> {
+    fn of_kind(kind: EchoKind, target: SocketAddr, code_point: u8) -> io::Result<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let (family, protocol) = match target {
             SocketAddr::V4(_) => (AddressFamily::INET, ipproto::ICMP),
@@ -81,11 +107,19 @@ impl EchoSocket {
         let fd = socket_with(family, socket_type, flags, Some(protocol))?;
         stamped::enable(fd.as_fd())?;
         socket::set_dscp(fd.as_fd(), code_point)?;
-        if let Some(own) = own {
-            socket::bind(fd.as_fd(), SocketAddr::new(own, 0))?;
+        Ok(Self { fd, kind, v6: target.is_ipv6(), identifier: random::bytes()?, target: None })
+    }
+
+    /// Keeps the messages of other types, which every raw socket gets, from this one: `ICMP_FILTER` of raw(7),
+    /// `ICMP6_FILTER` of RFC 3542. Bits that are set hold back.
+    fn take_replies_alone(&self) -> io::Result<()> {
+        if self.v6 {
+            let mut held = [u32::MAX; 8];
+            held[usize::from(REPLY_V6 / 32)] &= !(1 << (REPLY_V6 % 32));
+            set_option(self.fd.as_fd(), libc::IPPROTO_ICMPV6, FILTER, &held)
+        } else {
+            set_option(self.fd.as_fd(), libc::SOL_RAW, FILTER, &!(1_u32 << REPLY_V4))
         }
-        socket::connect(fd.as_fd(), target)?;
-        Ok(Self { fd, kind, v6: target.is_ipv6(), identifier: random::bytes()? })
     }
 
     /// The kind of the socket.
@@ -112,7 +146,11 @@ impl EchoSocket {
             let checksum = Sum::ZERO.bytes(&message).checksum();
             message[2..4].copy_from_slice(&checksum.to_be_bytes());
         }
-        match send(&self.fd, &message, SendFlags::empty()) {
+        let sent = match &self.target {
+            None => send(&self.fd, &message, SendFlags::empty()),
+            Some(target) => sendto(&self.fd, &message, SendFlags::empty(), target),
+        };
+        match sent {
             // The network refused an earlier request.
             Ok(_) | Err(Errno::NOBUFS | Errno::AGAIN | Errno::CONNREFUSED) => Ok(()),
             Err(error) => Err(error.into()),
@@ -135,7 +173,11 @@ impl EchoSocket {
     pub fn reply(&self) -> io::Result<Option<(u16, Option<SystemTime>)>> {
         // Replies contain what was sent; a longer one is cut.
         let mut buffer = [0; 128];
-        while let Some((len, stamp)) = stamped::receive(self.fd.as_fd(), &mut buffer)? {
+        while let Some(stamped::From { len, sender, stamp }) = stamped::receive_from(self.fd.as_fd(), &mut buffer)? {
+            // A connected socket gets nothing of others.
+            if self.target.is_some_and(|target| sender.map(|sender| sender.ip()) != Some(target.ip())) {
+                continue;
+            }
             if let Some(sequence) = self.sequence_of(buffer.get(..len).unwrap_or(&buffer)) {
                 return Ok(Some((sequence, stamp)));
             }
@@ -170,7 +212,7 @@ mod tests {
 
     fn socket(kind: EchoKind, v6: bool) -> EchoSocket {
         let fd = std::fs::File::open("/dev/null").unwrap().into();
-        EchoSocket { fd, kind, v6, identifier: [0xab, 0xcd] }
+        EchoSocket { fd, kind, v6, identifier: [0xab, 0xcd], target: None }
     }
 
     /// RFC 792: type, code, checksum, identifier, sequence number; a raw socket of IPv4 has the IP header before it.
@@ -196,11 +238,15 @@ mod tests {
     fn loopback_answers_requests_of_any_length_by_both_families() {
         for target in ["127.0.0.1", "::1"] {
             let target: IpAddr = target.parse().unwrap();
-            let socket = EchoSocket::open(SocketAddr::new(target, 0), Some(target), 46).unwrap();
-            for (sequence, ip_len) in [(1, least_ip_len(target)), (2, usual_ip_len(target)), (3, 1400)] {
-                socket.request(sequence, ip_len).unwrap();
-                socket.wait(Duration::from_secs(1)).unwrap();
-                assert_eq!(socket.reply().unwrap().map(|(sequence, _)| sequence), Some(sequence), "{target} {ip_len}");
+            let connected = EchoSocket::open(SocketAddr::new(target, 0), Some(target), 46).unwrap();
+            let unconnected = EchoSocket::open_unconnected(SocketAddr::new(target, 0), 46).unwrap();
+            for socket in [connected, unconnected] {
+                for (sequence, ip_len) in [(1, least_ip_len(target)), (2, usual_ip_len(target)), (3, 1400)] {
+                    socket.request(sequence, ip_len).unwrap();
+                    socket.wait(Duration::from_secs(1)).unwrap();
+                    let reply = socket.reply().unwrap().map(|(sequence, _)| sequence);
+                    assert_eq!(reply, Some(sequence), "{target} {ip_len}");
+                }
             }
         }
     }
