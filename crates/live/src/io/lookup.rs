@@ -7,10 +7,14 @@ use crate::sys::link::{self, Link};
 
 /// An interface of the calling thread's namespace that is up.
 pub(crate) fn find(name: &str) -> Result<Link, Error> {
-    let found = link::find(name).context(|| format!("asking for the interface {name}"))?;
-    match found {
-        Some(link) if link.up => Ok(link),
-        Some(_) => Err(Error::InterfaceDown { name: name.to_owned() }),
+    let link = find_any(name)?;
+    if link.up { Ok(link) } else { Err(Error::InterfaceDown { name: name.to_owned() }) }
+}
+
+/// An interface of the calling thread's namespace.
+pub(crate) fn find_any(name: &str) -> Result<Link, Error> {
+    match link::find(name).context(|| format!("asking for the interface {name}"))? {
+        Some(link) => Ok(link),
         None => {
             let known = names().context(|| "reading the names of interfaces")?;
             Err(Error::NoInterface { name: name.to_owned(), known })

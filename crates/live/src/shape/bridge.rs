@@ -3,6 +3,7 @@
 use crate::error::{Context, Error};
 use crate::io::lookup;
 use crate::netns::Namespace;
+use crate::sys::link::Link;
 use crate::sys::{address, link};
 
 /// The bridge of two interfaces.
@@ -13,12 +14,17 @@ pub(super) struct Bridge {
     made: bool,
     /// The interfaces that became its ports here.
     joined: Vec<String>,
+    /// The interfaces that were brought up here.
+    raised: Vec<String>,
 }
 
 impl Bridge {
-    /// Checks that `lan` and `wan` are two interfaces that are up and ports of one bridge. With `make`, those
-    /// that are ports of nothing become ports of the bridge of that name, which is made unless it exists, and which no
-    /// third interface is a port of.
+    /// Checks that `lan` and `wan` are two interfaces that are up and ports of one bridge, and not of one switch. With
+    /// `make`, those that are ports of nothing become ports of the bridge of that name, which is made unless it exists,
+    /// and which no third interface is a port of, and those that are down are brought up.
+    ///
+    /// Bridge and ports have no address of IPv6: a modem that counts the MAC addresses behind it would count those of
+    /// the duplicate address detection, solicitations and reports that an address begins with.
     pub(super) fn under(
         namespace: Option<&Namespace>,
         lan: &str,
@@ -31,6 +37,30 @@ impl Bridge {
         within(namespace, || here(lan, wan, make))?
     }
 
+    /// Brings up both interfaces, and makes the free ones ports.
+    fn with_ports(mut self, both: [(&str, Link); 2], free: &[&str]) -> Result<Self, Error> {
+        for (name, port) in both {
+            let added = self.add(name, port.up, free.contains(&name));
+            added.inspect_err(|_| self.undo(None))?;
+        }
+        Ok(self)
+    }
+
+    fn add(&mut self, name: &str, is_up: bool, is_free: bool) -> Result<(), Error> {
+        if is_free || !is_up {
+            link::keep_without_ipv6_address(name).context(|| format!("keeping {name} without an address of IPv6"))?;
+        }
+        if !is_up {
+            link::bring_up(name).context(|| format!("bringing {name} up"))?;
+            self.raised.push(name.to_owned());
+        }
+        if is_free {
+            link::join(name, &self.name).context(|| format!("making {name} a port of {}", self.name))?;
+            self.joined.push(name.to_owned());
+        }
+        Ok(())
+    }
+
     /// Removes what was made here, for a program that could not start: the interfaces are as they were.
     pub(super) fn undo(&self, namespace: Option<&Namespace>) {
         // What went wrong before is said.
@@ -40,6 +70,7 @@ impl Bridge {
             } else {
                 self.joined.iter().for_each(|port| drop(link::leave(port)));
             }
+            self.raised.iter().for_each(|port| drop(link::take_down(port)));
         });
     }
 }
@@ -54,7 +85,8 @@ fn within<T: Send>(namespace: Option<&Namespace>, work: impl FnOnce() -> T + Sen
 
 /// In the namespace of the calling thread.
 fn here(lan: &str, wan: &str, make: Option<&str>) -> Result<Bridge, Error> {
-    let (a, b) = (lookup::find(lan)?, lookup::find(wan)?);
+    let find = if make.is_some() { lookup::find_any } else { lookup::find };
+    let (a, b) = (find(lan)?, find(wan)?);
     for (name, link) in [(lan, a), (wan, b)] {
         if link.bridge {
             return Err(Error::BridgeItself { name: name.to_owned(), ports: lookup::ports_of(link.index)? });
@@ -68,7 +100,7 @@ fn here(lan: &str, wan: &str, make: Option<&str>) -> Result<Bridge, Error> {
     }
     if let (Some(bridge), true) = (a.master, a.master == b.master && a.bridge_port && b.bridge_port) {
         let name = link::name_of(bridge).context(|| "asking for the name of the bridge")?;
-        return Ok(Bridge { name, made: false, joined: vec![] });
+        return Bridge { name, made: false, joined: vec![], raised: vec![] }.with_ports([(lan, a), (wan, b)], &[]);
     }
     let no_bridge = |remedy: String| Error::NoBridge { lan: lan.to_owned(), wan: wan.to_owned(), remedy };
     let existing = make.map(link::find).transpose().context(|| "asking for the bridge")?.flatten();
@@ -111,14 +143,11 @@ fn here(lan: &str, wan: &str, make: Option<&str>) -> Result<Bridge, Error> {
     }
     if existing.is_none() {
         link::add_bridge(name).context(|| format!("making the bridge {name}"))?;
+        // Where /proc/sys is read-only, as in a unit of systemd, the bridge may take an address after the end.
+        let _ = address::refuse_advertisements(name);
     }
-    let mut bridge = Bridge { name: name.to_owned(), made: existing.is_none(), joined: vec![] };
-    for port in free {
-        let joined = link::join(port, name).context(|| format!("making {port} a port of {name}"));
-        joined.inspect_err(|_| bridge.undo(None))?;
-        bridge.joined.push(port.to_owned());
-    }
-    Ok(bridge)
+    let bridge = Bridge { name: name.to_owned(), made: existing.is_none(), joined: vec![], raised: vec![] };
+    bridge.with_ports([(lan, a), (wan, b)], &free)
 }
 
 #[cfg(test)]

@@ -30,6 +30,11 @@ pub(crate) fn enable_ipv6_silently(name: &str) -> io::Result<bool> {
     Ok(true)
 }
 
+/// Keeps the device from taking addresses and routes of IPv6 from routers.
+pub(crate) fn refuse_advertisements(name: &str) -> io::Result<()> {
+    fs::write(format!("/proc/sys/net/ipv6/conf/{name}/accept_ra"), "0")
+}
+
 /// Gives the device an address in a network of `prefix_len` bits, usable when this returns: duplicate address
 /// detection, which would end later even where it sends nothing, is left out. Struct `ifaddrmsg` of rtnetlink(7).
 pub(crate) fn add(name: &str, address: IpAddr, prefix_len: u8) -> io::Result<()> {

@@ -85,10 +85,10 @@ pub(crate) fn name_of(index: u32) -> io::Result<String> {
     Ok(name.trim_end_matches('\0').to_owned())
 }
 
-/// Makes a bridge that is up and forwards at once, without spanning tree and without looking into multicast.
+/// Makes a bridge that is up and forwards at once, without spanning tree, without looking into multicast, and without
+/// an address of IPv6.
 pub(crate) fn add_bridge(name: &str) -> io::Result<()> {
-    let mut message =
-        Message::new(libc::RTM_NEWLINK, (libc::NLM_F_CREATE | libc::NLM_F_EXCL) as u16, 0, libc::IFF_UP as u32);
+    let mut message = Message::new(libc::RTM_NEWLINK, (libc::NLM_F_CREATE | libc::NLM_F_EXCL) as u16, 0, 0);
     message.string(libc::IFLA_IFNAME, name);
     message.nested(libc::IFLA_LINKINFO, |info| {
         info.string(libc::IFLA_INFO_KIND, "bridge");
@@ -97,7 +97,22 @@ pub(crate) fn add_bridge(name: &str) -> io::Result<()> {
             data.attribute(BRIDGE_MULTICAST_SNOOPING, &[0]);
         });
     });
-    message.ask().map(drop)
+    message.ask()?;
+    // A new device takes no attributes of IPv6.
+    keep_without_ipv6_address(name).and_then(|()| bring_up(name)).inspect_err(|_| drop(remove(name)))
+}
+
+/// Keeps a device that is down from giving itself a link-local address when it comes up, and with it from duplicate
+/// address detection and from solicitations of routers. Without IPv6 there is nothing to keep it from.
+pub(crate) fn keep_without_ipv6_address(name: &str) -> io::Result<()> {
+    let mut message = Message::new(libc::RTM_SETLINK, 0, index_of(name)?, 0);
+    message.nested(libc::IFLA_AF_SPEC, |families| {
+        families.nested(libc::AF_INET6 as u16, |v6| v6.attribute(INET6_ADDR_GEN_MODE, &[ADDR_GEN_MODE_NONE]));
+    });
+    match message.ask() {
+        Err(error) if error.raw_os_error() == Some(libc::EAFNOSUPPORT) => Ok(()),
+        other => other.map(drop),
+    }
 }
 
 /// Sets the largest packet that the kernel hands to the device.
@@ -115,6 +130,11 @@ pub(crate) fn mtu(name: &str) -> io::Result<u32> {
 /// Brings the device up.
 pub(crate) fn bring_up(name: &str) -> io::Result<()> {
     Message::new(libc::RTM_SETLINK, 0, index_of(name)?, libc::IFF_UP as u32).ask().map(drop)
+}
+
+/// Takes the device down.
+pub(crate) fn take_down(name: &str) -> io::Result<()> {
+    Message::changing(libc::RTM_SETLINK, 0, index_of(name)?, (0, libc::IFF_UP as u32)).ask().map(drop)
 }
 
 /// Sets how many packets the kernel keeps until they are read. The ioctl for it, of netdevice(7), wants rights outside

@@ -28,16 +28,20 @@ pub(super) fn route() -> io::Result<OwnedFd> {
 pub(super) struct Message(Vec<u8>);
 
 impl Message {
-    /// A message about the device of this number.
+    /// A message about the device of this number, with these flags of the device set.
     pub(super) fn new(kind: u16, flags: u16, index: u32, device_flags: u32) -> Self {
+        Self::changing(kind, flags, index, (device_flags, device_flags))
+    }
+
+    /// As [`Message::new`], with the flags of the device, and the mask of those that change.
+    pub(super) fn changing(kind: u16, flags: u16, index: u32, (device_flags, mask): (u32, u32)) -> Self {
         let flags = flags | libc::NLM_F_ACK as u16;
         // An answer to RTM_GETLINK is one itself.
         let flags = if kind == libc::RTM_GETLINK { flags & !(libc::NLM_F_ACK as u16) } else { flags };
         let mut about = [0; ABOUT_LEN];
         about[4..8].copy_from_slice(&index.to_ne_bytes());
         about[8..12].copy_from_slice(&device_flags.to_ne_bytes());
-        // The mask of the flags.
-        about[12..16].copy_from_slice(&device_flags.to_ne_bytes());
+        about[12..16].copy_from_slice(&mask.to_ne_bytes());
         Self::with_body(kind, flags, &about)
     }
 

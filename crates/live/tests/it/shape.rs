@@ -30,6 +30,7 @@ use crate::line::download;
 use crate::world::{TOLERANCE, deviation, deviation_over, needs_live};
 
 mod restarts;
+mod silence;
 
 const LEFT: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
 const LARGEST: ByteCount = ByteCount::new(1500);

@@ -41,7 +41,7 @@ pub(super) struct Start {
     pub(super) wan: String,
 
     /// Make interfaces that are ports of no bridge ports of the bridge of this name, which is created unless it
-    /// exists; it stays
+    /// exists, and bring them up; it stays
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "lastmile0",
         value_parser = device::name)]
     pub(super) make_bridge: Option<String>,

@@ -108,8 +108,6 @@ struct Unit {
     /// Required units and files.
     needs: &'static str,
     settings: &'static str,
-    lan: String,
-    wan: String,
     shape: String,
     reload: String,
     /// The policy may be a file, also in the folder of another user.
@@ -177,8 +175,6 @@ impl Unit {
             about,
             needs: "",
             settings: "",
-            lan,
-            wan,
             shape,
             reload: format!("{program} shape reload"),
             reads_file: ready::text(&on_line.policy).is_none(),
@@ -199,8 +195,6 @@ impl Unit {
             settings: "# LAN=eth1, WAN=eth2, POLICY=/etc/lastmile/home.toml or the name of a built-in one, \
              and further options in OPTIONS\n\
                        EnvironmentFile=/etc/lastmile/%i.env\n",
-            lan: "${LAN}".to_owned(),
-            wan: "${WAN}".to_owned(),
             // A variable without braces is split into words.
             shape: format!(
                 "{program} shape ${{POLICY}} --lan ${{LAN}} --wan ${{WAN}} --make-bridge=lm-%i {control} $OPTIONS"
@@ -217,8 +211,7 @@ impl Unit {
     /// The text of the unit, in the form of systemd.unit(5), systemd.service(5) and
     /// systemd.exec(5).
     fn text(&self) -> String {
-        let Self { file, about, needs, settings, lan, wan, shape, reload, realtime, scraped_from, reflectors, .. } =
-            self;
+        let Self { file, about, needs, settings, shape, reload, realtime, scraped_from, reflectors, .. } = self;
         let read = if self.reads_file { " CAP_DAC_READ_SEARCH" } else { "" };
         let (nice, restrict) = if *realtime { (" CAP_SYS_NICE", "no") } else { ("", "yes") };
         let mut addresses = scraped_from.lines();
@@ -236,9 +229,7 @@ After=network-pre.target
 
 [Service]
 Type=notify
-{settings}ExecStartPre=ip link set {lan} up
-ExecStartPre=ip link set {wan} up
-ExecStart={shape}
+{settings}ExecStart={shape}
 ExecReload={reload}
 WatchdogSec=10
 Restart=on-failure
