@@ -224,7 +224,7 @@ mod tests {
         let publications = crate::publications().unwrap();
         let tables = [
             ("phanse2000", ["2.1", "text-4.2", "text-3.4", "text-3.7.2", "text-5.2.1", "text-5.3"].as_slice()),
-            ("kalyanaraman1999", ["text-1", "text-2-example", "text-2-cbq", "6"].as_slice()),
+            ("kalyanaraman1999", ["text-1", "text-2-example", "text-2-cbq"].as_slice()),
             ("brouer2005", ["text-2.4", "fig-7.3", "A.1"].as_slice()),
             ("sun1998", ["text-3.3", "text-4.1"].as_slice()),
             ("ano2002", ["fig-4", "text-3.2", "text-4.1"].as_slice()),

@@ -117,7 +117,7 @@ export const kalyanaraman: Story = {
       id: "classes",
       title: "Two classes: the upload's share G",
       about:
-        "With a class for ACKs and a class for packets, the download keeps a rate while the upload runs. G is the packets' share of the upstream. In the paper more upload costs the download little; here the upload's share is what the ACKs lose.",
+        "With a class for ACKs and a class for packets, the download keeps a rate while the upload runs. G is the packets' share of the upstream. In the paper's table the download rises with G, though its text speaks of a cost of 20 to 50 %; here the upload's share is what the ACKs lose.",
       across: { param: "G", axis: { title: "Share of upload packets G", unit: [0.01, "%"] } },
       up: { title: "Goodput of the download", unit: [1, "Mbit/s"] },
       series: [

@@ -26,7 +26,7 @@ export const sun: Story = {
   key: "sun1998",
   title: "TCP over ATM: which cells should a full switch drop?",
   text: [
-    "ATM cuts each packet into cells of 48 bytes. A switch that drops one cell of a packet makes all its other cells useless, but they still take capacity. Early Packet Discard (EPD) drops whole packets when its queue passes a threshold. The thesis proposes Selective Packet Discard (SPD), which drops a packet only of a connection with many cells in the queue.",
+    "ATM cuts each packet into cells of 48 bytes. A switch that drops one cell of a packet makes all its other cells useless, but they still take capacity. Early Packet Discard (EPD) drops whole packets when its queue passes a threshold. The thesis proposes Single Packet Discard (SPD), which drops one packet of a connection with cells in a congested queue, and no other of that connection until its cells have left.",
     "Fifteen to forty TCP connections share a 10 Mbit/s link. The measure of the thesis is the ratio of goodput to input: which share of the cells that reached the bottleneck arrived in complete packets.",
   ],
   figures: [

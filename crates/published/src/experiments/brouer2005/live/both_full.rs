@@ -106,7 +106,7 @@ pub(super) fn shaped(table: &Table, result: &mut TableResult, lab: &mut Lab<'_>)
     let shown = half(&held.beside, &free.beside) && half(&held.before, &free.before);
     judge(table, result, Some(&format!("{delay}.")), shown, evidence);
     let text = format!("It comes at a cost{cost}");
-    let evidence = format!("{lost:.1} % less throughput, of which 2.1 % are the rate of the shaper");
+    let evidence = format!("{lost:.1} % less throughput, of which 2.4 % are the rate of the shaper");
     result.live_claims.push(Finding::new((lost - 6.5).abs() < 1.5, evidence).claim(&text));
     Ok(())
 }
