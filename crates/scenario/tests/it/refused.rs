@@ -86,6 +86,11 @@ fn settings_of_quic_have_ranges() {
             "traffic.0.quic.datagram: datagrams of 1473 B make packets of 1501 B, and link \"client-cpe\" carries \
              packets up to 1500 B (its MTU)",
         ),
+        (
+            "max_ack_delay = \"0 ms\", ack_frequency = { every = 2 }",
+            "traffic.0.quic.max_ack_delay: max_ack_delay must be above zero with a request of an ACK for several \
+             packets",
+        ),
         ("receive_window = \"1300 B\"", "traffic.0.quic.receive_window: receive_window must be at least a datagram"),
     ];
     for (rest, said) in cases {
