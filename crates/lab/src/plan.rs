@@ -127,7 +127,7 @@ impl<'s> Plan<'s> {
         if traffic.opens() && traffic.opener().port.is_some() && traffic.count > 1 {
             self.warnings.insert(format!("traffic \"{name}\": each of several has ports of the kernel's choice"));
         }
-        if let Some(quic) = flow::quic_of(&traffic.source) {
+        if let Some(quic) = traffic.source.quic() {
             self.warnings.extend(flow::quic_warnings(name, quic));
         }
         let index = self.network.traffic.len();
@@ -164,7 +164,7 @@ impl<'s> Plan<'s> {
                 let tcp = traffic.tcp().next().map(|sender| sender.mss.saturating_add(headers(sender) + options));
                 let datagram =
                     |quic: &lastmile_quic::Config| quic.datagram.saturating_add(traffic.ip.datagram_headers().into());
-                tcp.or(flow::quic_of(&traffic.source).map(datagram)).unwrap_or(0)
+                tcp.or(traffic.source.quic().map(datagram)).unwrap_or(0)
             }
             Source::Replay(capture) => capture.packets.iter().map(|(_, packet)| packet.ip_len).max().unwrap_or(0),
             Source::Conference(model) => {

@@ -135,6 +135,9 @@ fn source(traffic: &Traffic) -> Result<(), BuildError> {
             Err(BuildError::PacketSize { traffic: traffic.name.clone(), size: size.as_u64() })
         }
     };
+    if let Some(quic) = traffic.source.quic() {
+        size(ByteCount::new(u64::from(quic.datagram) + u64::from(traffic.ip.datagram_headers())))?;
+    }
     match traffic.source {
         Source::Bulk { .. } | Source::Quic { .. } | Source::Replay(_) => Ok(()),
         Source::Writes { rate, size, .. } if rate.time_for(WireBytes::new(size.as_u64())) < SHORTEST_GAP => {

@@ -294,6 +294,15 @@ impl Source {
             _ => None,
         }
     }
+
+    /// The settings of QUIC, if its data go over QUIC.
+    #[must_use]
+    pub fn quic(&self) -> Option<&lastmile_quic::Config> {
+        match (self, self.transport()) {
+            (Self::Quic { quic, .. }, _) | (_, Some(Transport::Quic(quic))) => Some(quic),
+            _ => None,
+        }
+    }
 }
 
 /// The packets of a ping.

@@ -111,6 +111,7 @@ impl Config {
     pub fn check(&self) -> Result<(), ConfigError> {
         let window = self.receive_window.as_u64();
         let request = self.ack_frequency;
+        let inherits = request.is_some_and(|request| request.every > 1 && request.max_delay.is_none());
         let delay = request.and_then(|request| request.max_delay).unwrap_or(Duration::from_ms(1));
         let checks = [
             ((LEAST_DATAGRAM..=MOST_DATAGRAM).contains(&self.datagram), "datagram", "1200 to 65507 bytes"),
@@ -121,6 +122,11 @@ impl Config {
                 "at least a datagram and at most 1 GiB",
             ),
             (self.max_ack_delay < DELAY_LIMIT, "max_ack_delay", "below 16384 ms"),
+            (
+                !(inherits && self.max_ack_delay.is_zero()),
+                "max_ack_delay",
+                "above zero with a request of an ACK for several packets",
+            ),
             (request.is_none_or(|request| request.every >= 1), "ack_every", "at least 1"),
             (!delay.is_zero() && delay < DELAY_LIMIT, "requested_ack_delay", "above zero and below 16384 ms"),
         ];
@@ -130,10 +136,19 @@ impl Config {
         }
     }
 
-    /// Packets for each acknowledgement of a long transfer in order.
+    /// Packets for each acknowledgement of a long transfer in order, unless the delay ends first.
     #[must_use]
     pub fn ack_every(&self) -> u32 {
+        if self.ack_delay().is_zero() {
+            return 1;
+        }
         self.ack_frequency.map_or(ACK_EVERY, |request| request.every.max(1))
+    }
+
+    /// The longest that an acknowledgement of a long transfer is held back.
+    #[must_use]
+    pub fn ack_delay(&self) -> Duration {
+        self.ack_frequency.and_then(|request| request.max_delay).unwrap_or(self.max_ack_delay)
     }
 }
 
@@ -154,5 +169,19 @@ mod tests {
         assert_eq!(wrong(Config { ack_frequency: Some(request), ..Config::default() }), Err("ack_every"));
         let request = AckFrequency { every: 1, max_delay: Some(Duration::ZERO), reordering: 1 };
         assert_eq!(wrong(Config { ack_frequency: Some(request), ..Config::default() }), Err("requested_ack_delay"));
+    }
+
+    /// RFC 9000, section 13.2.1: an acknowledgement without delay is of a single packet.
+    #[test]
+    fn without_delay_an_acknowledgement_is_of_one_packet() {
+        let at_once = Config { max_ack_delay: Duration::ZERO, ..Config::default() };
+        assert_eq!((Config::default().ack_every(), at_once.ack_every()), (2, 1));
+        let ten = |max_delay| {
+            let request = AckFrequency { every: 10, max_delay, reordering: 1 };
+            Config { ack_frequency: Some(request), ..at_once.clone() }
+        };
+        assert_eq!(ten(None).check().map_err(|error| error.field), Err("max_ack_delay"));
+        let later = ten(Some(Duration::from_ms(1)));
+        assert_eq!((later.check(), later.ack_every()), (Ok(()), 10));
     }
 }

@@ -6,7 +6,7 @@
 //! trip, so this mean times the mean rate is the window (Little's law), also in a phase in which
 //! the queue grows.
 
-use lastmile_model::{Network, Source, Transport};
+use lastmile_model::{Network, Source};
 use lastmile_tcp::RoundTrips;
 
 use crate::bounds::{Full, Loads, Shape};
@@ -35,6 +35,8 @@ pub(crate) struct Case<'a> {
     pub(crate) traffic: usize,
     /// The measurements of the phase.
     pub(crate) interval: &'a Interval,
+    /// The flow opens connections in the phase.
+    pub(crate) opens: bool,
     /// Links in that phase, in the order of the network.
     pub(crate) links: &'a [PhaseLink],
     /// The flow's own round trips.
@@ -124,11 +126,15 @@ impl Case<'_> {
         }
         let trip = self.round_trip("awaiting_ack");
         let trip = trip.map_or_else(String::new, |trip| format!("; {}", self.trip(&trip)));
-        // Nothing was retransmitted. Once data arrive the handshake is over, and their end and the FIN remain.
+        // Nothing was retransmitted: a handshake, the end of the data and the FIN remain.
         if self.retransmissions == 0 {
             let full = self.full_of_data();
             let full = full.map(|full| format!("{} ({} busy); ", full.words(), full.percent())).unwrap_or_default();
-            let handshake = if self.reached.1 > 0.0 { "" } else { "a handshake or " };
+            let handshake = match (self.reached.1 > 0.0, self.opens) {
+                (true, true) => "its handshake and ",
+                (true, false) => "",
+                (false, _) => "a handshake or ",
+            };
             return format!("{full}waiting for {handshake}its last data to be acknowledged{trip}");
         }
         format!(
@@ -251,25 +257,31 @@ impl Case<'_> {
     }
 
     /// A remedy of a QUIC sender for ACKs that fill their path, since no middlebox can thin them: a request for fewer
-    /// ACKs, if that allows a higher goodput.
+    /// ACKs, if that allows a higher goodput, and for a delay in which the packets of an ACK arrive.
     fn remedy(&self) -> Option<String> {
-        let allowed = self.shape.by_ratio(self.network, &RATIOS, (self.interval.from, self.interval.to))?;
-        let (packets_per_ack, goodput_bps) = self.reached;
-        let packets_per_ack =
-            packets_per_ack.max(self.shape.tcp.map_or(0.0, |tcp| format::to_f64(tcp.segments_per_ack)));
-        let is_more = |every: u32, bps: f64| f64::from(every) > packets_per_ack && bps > goodput_bps;
-        let (packets, rates): (Vec<String>, Vec<String>) = RATIOS
-            .into_iter()
-            .zip(allowed)
-            .filter(|(every, bps)| is_more(*every, *bps))
-            .map(|(every, bps)| (every.to_string(), format::rate(bps)))
-            .unzip();
-        if packets.is_empty() {
-            return None;
+        let quic = self.network.traffic[self.traffic].source.quic()?;
+        let allowed = |every: u32| {
+            Some((every, self.shape.by_ratio(self.network, every, (self.interval.from, self.interval.to))?))
+        };
+        let takes_s = |(every, bps): (u32, f64)| f64::from(every) * format::to_f64(self.shape.payload) * 8.0 / bps;
+        let delay_s = quic.ack_delay().as_secs_f64();
+        let (mut packets_per_ack, goodput_bps) = self.reached;
+        if takes_s(allowed(quic.ack_every())?) <= delay_s {
+            packets_per_ack = packets_per_ack.max(quic.ack_every().into());
         }
+        let is_more = |(every, bps): &(u32, f64)| f64::from(*every) > packets_per_ack && *bps > goodput_bps;
+        let offered: Vec<(u32, f64)> = RATIOS.into_iter().filter_map(allowed).filter(is_more).collect();
+        let packets: Vec<String> = offered.iter().map(|(every, _)| every.to_string()).collect();
+        let rates: Vec<String> = offered.iter().map(|(_, bps)| format::rate(*bps)).collect();
+        let longest_s = offered.iter().copied().map(takes_s).reduce(f64::max)?;
+        let delay = if longest_s > delay_s {
+            format!(" with `max_delay` of at least {}", format::seconds(longest_s))
+        } else {
+            String::new()
+        };
         Some(format!(
-            "no middlebox can thin the ACKs of QUIC; one for {} packets, which only its sender can request, allows {} \
-             while none is lost",
+            "no middlebox can thin the ACKs of QUIC; one for {} packets{delay}, which only its sender can request, \
+             allows {} while none is lost",
             either(&packets),
             either(&rates)
         ))
@@ -283,17 +295,10 @@ impl Case<'_> {
 
     /// True if the flow's sender paces by a model of the path, such as BBR.
     fn is_model(&self) -> bool {
-        match &self.network.traffic[self.traffic].source {
-            Source::Bulk { sender, .. } => sender.variant.measures_rates(),
-            Source::Quic { quic, .. } => quic.congestion.is_model(),
-            Source::Writes { tcp, .. } => tcp.variant.measures_rates(),
-            Source::Swarm(swarm) => swarm.tcp.variant.measures_rates(),
-            other => match other.transport() {
-                Some(Transport::Tcp(tcp)) => tcp.variant.measures_rates(),
-                Some(Transport::Quic(quic)) => quic.congestion.is_model(),
-                None => false,
-            },
-        }
+        let traffic = &self.network.traffic[self.traffic];
+        let sender = traffic.tcp().next();
+        sender.is_some_and(|tcp| tcp.variant.measures_rates())
+            || traffic.source.quic().is_some_and(|quic| quic.congestion.is_model())
     }
 
     fn trip(&self, trip: &Trip) -> String {

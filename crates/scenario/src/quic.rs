@@ -194,21 +194,22 @@ fn datagram(own: &Table<'_>, (mtu, headers): (Mtu<'_>, u16), default: &Config) -
         return fitting(own, "datagram", (mtu, headers), default);
     }
     let given = own.optional::<ByteCount>("datagram").and_then(|bytes| u16::try_from(bytes.as_u64()).ok())?;
-    match mtu.bytes {
-        Some(bytes) if u32::from(given) + u32::from(headers) > u32::from(bytes) => {
-            let packet = u32::from(given) + u32::from(headers);
-            let message = format!(
-                "{}: datagrams of {given} B make packets of {packet} B, and link {:?} carries packets up to {bytes} B \
-                 (its MTU)",
-                own.path("datagram"),
-                mtu.link
-            );
-            let hint = "leave datagram out, and it follows from the MTU; or give the link a larger mtu";
-            own.error("datagram", message, Some(hint.into()));
-            None
-        }
-        _ => Some(given),
+    let packet = u32::from(given) + u32::from(headers);
+    let most = mtu.bytes.unwrap_or(u16::MAX);
+    if packet <= u32::from(most) {
+        return Some(given);
     }
+    let (carrier, hint) = match mtu.bytes {
+        Some(bytes) => (
+            format!("link {:?} carries packets up to {bytes} B (its MTU)", mtu.link),
+            "leave datagram out, and it follows from the MTU; or give the link a larger mtu".to_owned(),
+        ),
+        None => ("IP carries packets up to 65535 B".to_owned(), format!("at most {} B", most - headers)),
+    };
+    let path = own.path("datagram");
+    let message = format!("{path}: datagrams of {given} B make packets of {packet} B, and {carrier}");
+    own.error("datagram", message, Some(hint));
+    None
 }
 
 /// The largest datagram up to the default that the path carries.

@@ -187,14 +187,6 @@ impl Planned<'_> {
     }
 }
 
-/// The QUIC of a source that has it.
-pub(super) fn quic_of(source: &Source) -> Option<&lastmile_quic::Config> {
-    match (source, source.transport()) {
-        (Source::Quic { quic, .. }, _) | (_, Some(Transport::Quic(quic))) => Some(quic),
-        _ => None,
-    }
-}
-
 /// Settings of QUIC that the library of the lab does not have.
 pub(super) fn quic_warnings(name: &str, quic: &lastmile_quic::Config) -> Vec<String> {
     let (own, usual) = (quic.max_ack_delay, lastmile_quic::Config::default().max_ack_delay);

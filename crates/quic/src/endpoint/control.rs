@@ -57,7 +57,7 @@ impl Control {
         Some(AckFrequencyFrame {
             sequence: 0,
             threshold: u64::from(request.every.max(1)) - 1,
-            max_delay: request.max_delay.unwrap_or(config.max_ack_delay),
+            max_delay: config.ack_delay(),
             reordering: request.reordering.into(),
         })
     }

@@ -4,8 +4,9 @@
 //! address is validated); RFC 9001, section 4.1; RFC 9002, section 6.2.2.1 (a client keeps a timer until then).
 //!
 //! The client sends a ClientHello in an Initial packet of 1200 bytes. The server answers with ServerHello to Finished
-//! in two datagrams, the first of them padded. The client then sends its Finished, and its application data with it;
-//! the server sends application data and HANDSHAKE_DONE once it has that Finished.
+//! in two datagrams, the first of them padded. The client then acknowledges the first in an Initial packet, which is
+//! padded to 1200 bytes again (RFC 9000, section 14.1), and sends its Finished and its application data; the server
+//! sends application data and HANDSHAKE_DONE once it has that Finished.
 //!
 //! Differs: messages have fixed sizes, those of a certificate chain of about 1.5 kB without post-quantum keys.
 

@@ -117,6 +117,8 @@ impl Endpoint {
             let out = &mut self.handshake.out;
             frames.crypto = out.take(room).or_else(|| out.oldest(room)).map(|next| next.chunk);
         } else if form == Form::Short {
+            // Draft, section 9.4: a probe asks for an acknowledgement at once.
+            frames.flags.immediate_ack = purpose == Purpose::Probe && self.config.ack_frequency.is_some();
             self.add_control(now, purpose, &mut frames);
             if matches!(purpose, Purpose::Data | Purpose::Probe) {
                 self.add_data(room, purpose, &mut frames);
@@ -125,8 +127,6 @@ impl Endpoint {
         if purpose == Purpose::Probe {
             self.timers.take_probe();
             frames.flags.ping |= !frames.elicits_ack();
-            // Draft, section 9.4: a probe asks for an acknowledgement at once.
-            frames.flags.immediate_ack = form == Form::Short && self.config.ack_frequency.is_some();
         }
         let size = u16::try_from(header.packet_size(frames.size())).unwrap_or(u16::MAX);
         self.note_sent(now, size, &frames);

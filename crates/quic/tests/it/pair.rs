@@ -26,6 +26,7 @@ type Decide = Box<dyn FnMut(usize, Instant, &Packet) -> Fate>;
 pub(crate) struct Pair {
     pub(crate) ends: [Endpoint; 2],
     pub(crate) now: Instant,
+    datagram: u16,
     delay: Duration,
     decide: Decide,
     /// Packets on the path by arrival, then by order of transmission.
@@ -40,11 +41,12 @@ pub(crate) struct Pair {
 
 impl Pair {
     pub(crate) fn new(config: Config, delay: Duration, decide: Decide) -> Self {
-        let config = Arc::new(config);
+        let (datagram, config) = (config.datagram, Arc::new(config));
         let end = |role, seed| Endpoint::new(Arc::clone(&config), role, seed);
         Self {
             ends: [end(Role::Client, 1), end(Role::Server, 2)],
             now: Instant::ZERO,
+            datagram,
             delay,
             decide,
             path: BTreeMap::new(),
@@ -80,6 +82,7 @@ impl Pair {
         for from in [CLIENT, SERVER] {
             while let Some(packet) = self.ends[from].poll_transmit(self.now) {
                 assert!(self.numbers[from].insert(packet.number), "number {} is used twice", packet.number);
+                assert!(packet.size <= self.datagram, "{packet:?}");
                 let fate = (self.decide)(from, self.now, &packet);
                 self.note(from, &packet, fate);
                 let at = self.now + self.delay;

@@ -159,6 +159,28 @@ fn an_outage_is_persistent_congestion() {
     assert!(stats.probe_timeouts >= 4, "{stats:?}");
 }
 
+/// Draft, section 5: IMMEDIATE_ACK has one byte, and a full probe leaves room for it.
+#[test]
+fn a_probe_with_new_data_is_a_datagram_and_no_more() {
+    let outage = Instant::ZERO + Duration::from_ms(500)..Instant::ZERO + Duration::from_ms(1500);
+    let sizes = Rc::new(RefCell::new(Vec::new()));
+    let probes = Rc::clone(&sizes);
+    let fate = move |_, now: Instant, packet: &Packet| {
+        if packet.frames.flags.immediate_ack {
+            probes.borrow_mut().push(packet.size);
+        }
+        if outage.contains(&now) { Fate::Lost } else { Fate::Arrives }
+    };
+    let request = AckFrequency { every: 10, max_delay: None, reordering: 1 };
+    let config = Config { ack_frequency: Some(request), ..Config::default() };
+    let mut pair = Pair::new(config, Duration::from_ms(20), Box::new(fate));
+    pair.ends[SERVER].write_forever();
+    pair.ends[CLIENT].connect(Instant::ZERO);
+    pair.run(seconds(2));
+    let full = sizes.borrow().iter().filter(|size| **size == 1452).count();
+    assert!(full >= 4, "{:?}", sizes.borrow());
+}
+
 /// Flow control lets 100 kB a round trip pass. That is as full as the path gets, so that BBR ends its startup and
 /// drains it, as over TCP.
 #[test]

@@ -208,23 +208,15 @@ impl Shape {
         format::to_f64(self.payload) * 8.0
     }
 
-    /// The goodput, bit/s, with an ACK for each of these numbers of packets, if no ACK is lost: min(1, d/k) of the
-    /// capacity. `None` for TCP, whose ACKs a middlebox can thin, and without rates.
-    pub(crate) fn by_ratio(&self, network: &Network, ratios: &[u32], span: Span) -> Option<Vec<f64>> {
+    /// The goodput, bit/s, with an ACK for `every` packets, if no ACK is lost: min(1, d/k) of the capacity. `None` for
+    /// TCP, whose ACKs a middlebox can thin, and without rates.
+    pub(crate) fn by_ratio(&self, network: &Network, every: u32, span: Span) -> Option<f64> {
         let tcp = self.tcp.filter(|tcp| tcp.hidden)?;
-        let least = |rates: &mut dyn Iterator<Item = f64>| rates.reduce(f64::min);
-        let links = |path: &[usize]| path.iter().map(|index| &network.links[*index]).collect::<Vec<_>>();
-        let acks = links(&self.ack_path);
-        let capacity_bps = self
-            .constraints
-            .iter()
-            .map(|(link, of)| self.mean_bps(&network.links[*link], of, span))
-            .reduce(f64::min)?;
-        let acks_of = |link: &&Link| Some(Constraint::least(link, self.ack_over(link, tcp), span)?.0);
-        let acks_per_s = least(&mut acks.iter().filter_map(acks_of))?;
-        let payload = ByteCount::new(self.payload);
-        let of = |every: &u32| ack_rate::download_bps(capacity_bps, acks_per_s, payload, *every);
-        Some(ratios.iter().map(of).collect())
+        let capacities = self.constraints.iter().map(|(link, of)| self.mean_bps(&network.links[*link], of, span));
+        let acks = self.ack_path.iter().map(|index| &network.links[*index]);
+        let acks = acks.filter_map(|link| Some(Constraint::least(link, self.ack_over(link, tcp), span)?.0));
+        let [capacity_bps, acks_per_s] = [capacities.reduce(f64::min)?, acks.reduce(f64::min)?];
+        Some(ack_rate::download_bps(capacity_bps, acks_per_s, ByteCount::new(self.payload), every))
     }
 
     /// The round trip of an empty path in seconds: propagation, processing, and the transmission of

@@ -165,7 +165,7 @@ pub struct FlowSetup {
     pub ack_path: Arc<[Arc<str>]>,
 }
 
-/// Shares of a sender's time by limit, which sum to 1. TCP flows have all, that of pacing only if their
+/// Shares of a sender's time by limit, which sum to 1. Flows over TCP and QUIC have all, that of pacing only if their
 /// sender paces, that of the send buffer only if it limits, other flows only
 /// that of their source, inactive flows none.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]

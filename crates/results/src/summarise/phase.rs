@@ -124,6 +124,7 @@ impl Run<'_> {
                 shape,
                 traffic: flow.traffic,
                 interval: part,
+                opens: shape.many || flow.start >= part.from,
                 links,
                 shares,
                 receive_window: part.receive_window[index],

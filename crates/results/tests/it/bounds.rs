@@ -151,6 +151,48 @@ fn the_explanation_names_what_fewer_acks_of_quic_allow() {
     assert!(said.starts_with("ACKs fill link up (") && said.contains(remedy), "{said}");
 }
 
+/// 10 kbit/s carry 20.2 ACKs a second. A packet each 25 ms or more, the delay of an ACK by default, has an ACK of its
+/// own, whatever is requested: 229 kbit/s, and little more with what arrives in bursts. Ten packets of 1418 bytes at
+/// 958 kbit/s, which 1 Mbit/s carries, take 118 ms.
+#[test]
+fn fewer_acks_of_quic_need_a_delay_in_which_their_packets_arrive() {
+    let run = |ack_frequency| {
+        let mut network = line(1_000, 10, "ip", Spec::fifo(100));
+        network.duration = Duration::from_s(60);
+        network.record.interval = None;
+        let quic = QuicConfig { congestion: CongestionControl::Bbr, ack_frequency, ..QuicConfig::default() };
+        let source = Source::Quic { quic: Arc::new(quic), bytes: None, request: 0, opened_by: OpenedBy::Receiver };
+        network.traffic.push(traffic("download", 1, 0, source));
+        only_flow(&network)
+    };
+    let ten = |max_delay| run(Some(AckFrequency { every: 10, max_delay, reordering: 1 }));
+    let remedy = "one for 2, 4 or 10 packets with `max_delay` of at least 118 ms, which only its sender can request, \
+                  allows 457 kbit/s, 915 kbit/s or 958 kbit/s while none is lost";
+    for flow in [run(None), ten(None)] {
+        assert!(flow.goodput_bps < 300e3 && flow.limits.explanation.contains(remedy), "{flow:?}");
+    }
+    let flow = ten(Some(Duration::from_ms(119)));
+    assert!(flow.goodput_bps > 600e3 && !flow.limits.explanation.contains("max_delay"), "{flow:?}");
+}
+
+/// An ACK without delay is of one packet: 129 a second of 1418 bytes, and a request has no effect without a delay.
+#[test]
+fn acks_of_quic_without_delay_are_of_one_packet() {
+    let mut network = line(20_000, 64, "ip", Spec::fifo(1000));
+    network.duration = Duration::from_s(10);
+    network.record.interval = None;
+    let quic = Arc::new(QuicConfig { max_ack_delay: Duration::ZERO, ..QuicConfig::default() });
+    let source = Source::Quic { quic, bytes: None, request: 0, opened_by: OpenedBy::Receiver };
+    network.traffic.push(traffic("download", 1, 0, source));
+    let flow = only_flow(&network);
+    let expected = 64_000.0 / (62.0 * 8.0) * 1_418.0 * 8.0;
+    assert!(close(flow.limits.fair_share_bps.unwrap(), expected), "{flow:?}");
+    let bound = flow.limits.bound_bps.unwrap();
+    assert!(flow.goodput_bps <= bound && flow.goodput_bps > 0.9 * expected && bound < 1.2 * expected, "{flow:?}");
+    let remedy = "one for 2, 4 or 10 packets with `max_delay` of at least 7.75 ms, which";
+    assert!(flow.limits.explanation.contains(remedy), "{flow:?}");
+}
+
 /// 200 kbit/s carry 403 ACKs a second: 9.15 Mbit/s with one for 2 packets while none is lost, 18.3 with one for 4.
 /// Where more arrives already, with ACKs that are lost, only what is more is offered.
 #[test]

@@ -322,12 +322,14 @@ fn tcp() -> impl Strategy<Value = String> {
 
 fn quic() -> impl Strategy<Value = String> {
     let congestion = select(vec!["newreno", "cubic", "bbr", "bbr3"]);
-    let every = proptest::option::of(1_u32..20);
-    (congestion, every, 5_u32..2000, 0_u32..21, 1200_u32..1465).prop_map(|(congestion, every, window, id, datagram)| {
-        let every = every.map_or_else(String::new, |every| format!(", ack_frequency = {{ every = {every} }}"));
+    let request = (1_u32..20, select(vec!["1 us", "5 ms", "25 ms", "200 ms"]))
+        .prop_map(|(every, delay)| format!(", ack_frequency = {{ every = {every}, max_delay = \"{delay}\" }}"));
+    let acks = (select(vec!["0 ms", "25 ms", "25 ms"]), prop_oneof![Just(String::new()), request]);
+    let sizes = (5_u32..2000, 0_u32..21, 1200_u32..1465);
+    (congestion, acks, sizes).prop_map(|(congestion, (delay, request), (window, id, datagram))| {
         format!(
             "{{ congestion = \"{congestion}\", receive_window = \"{window} kB\", connection_id = \"{id} B\", \
-             datagram = \"{datagram} B\"{every} }}"
+             datagram = \"{datagram} B\", max_ack_delay = \"{delay}\"{request} }}"
         )
     })
 }

@@ -274,6 +274,23 @@ fn a_flow_that_has_stopped_waits_for_its_last_data() {
     assert!(said.contains("waiting for its last data to be acknowledged"), "{said}");
 }
 
+/// A transfer of 20 kB waits longest for its handshake: a round trip of 40 ms, with packets of 1200 bytes over QUIC.
+#[test]
+fn a_short_flow_waits_for_its_handshake_too() {
+    for transport in ["tcp", "quic"] {
+        let run = simulated(&format!(
+            "duration = \"5 s\"\n[access]\nup = {{ rate = \"128 kbit/s\", delay = \"20 ms\" }}\n\
+             down = {{ rate = \"10 Mbit/s\", delay = \"20 ms\" }}\n[[traffic]]\nname = \"x\"\nkind = \"bulk\"\n\
+             bytes = \"20 kB\"\ndirection = \"down\"\ntransport = \"{transport}\"\n"
+        ));
+        let said = &run.flows[0].limits.explanation;
+        assert!(
+            said.starts_with("waiting for its handshake and its last data to be acknowledged; round trip "),
+            "{said}"
+        );
+    }
+}
+
 /// 10 Mbit/s of datagrams for a line of 1, and for one of 50. Nothing of a wire of 1 Gbit/s counts as under way.
 #[test]
 fn datagrams_on_a_full_line_are_told() {

@@ -86,12 +86,27 @@ fn settings_of_quic_have_ranges() {
             "traffic.0.quic.datagram: datagrams of 1473 B make packets of 1501 B, and link \"client-cpe\" carries \
              packets up to 1500 B (its MTU)",
         ),
+        (
+            "max_ack_delay = \"0 ms\", ack_frequency = { every = 2 }",
+            "traffic.0.quic.max_ack_delay: max_ack_delay must be above zero with a request of an ACK for several \
+             packets",
+        ),
         ("receive_window = \"1300 B\"", "traffic.0.quic.receive_window: receive_window must be at least a datagram"),
     ];
     for (rest, said) in cases {
         let headlines = headlines(&quic(rest));
         assert!(headlines.len() == 1 && headlines[0].starts_with(at) && headlines[0].contains(said), "{headlines:?}");
     }
+    let without_mtu = |datagram: u16| {
+        format!(
+            "duration = \"1 s\"\n[[link]]\nfrom = \"a\"\nto = \"b\"\n[[traffic]]\nkind = \"bulk\"\nfrom = \"a\"\n\
+             to = \"b\"\ntransport = \"quic\"\nipv6 = true\nquic = {{ datagram = \"{datagram} B\" }}\n"
+        )
+    };
+    assert!(crate::parse(&without_mtu(65_487)).is_ok());
+    let said = headlines(&without_mtu(65_488));
+    let packet = "traffic.0.quic.datagram: datagrams of 65488 B make packets of 65536 B, and IP carries packets up to";
+    assert!(said.len() == 1 && said[0].contains(packet), "{said:?}");
     let narrow = LINE.replace("[access]\n", "[access]\nmtu = \"1227 B\"\n");
     let text = format!("{narrow}[[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\ntransport = \"quic\"\n");
     let said = headlines(&text);

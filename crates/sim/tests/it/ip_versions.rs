@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use lastmile_model::{BuildError, Echo, IpFields, Observer, OpenedBy, Passage, Source, Steady, Traffic};
+use lastmile_model::{Http, Transport, Web};
 use lastmile_packet::Meta;
+use lastmile_quic::Config as Quic;
 use lastmile_sim::{Simulation, run};
 use lastmile_tcp::Config;
 use lastmile_units::{ByteCount, Duration, Instant};
@@ -43,15 +45,47 @@ fn datagrams_of_ipv6_have_headers_of_48_bytes_within_their_size() {
     assert_eq!(packets(build::traffic("ping", 0, 1, ping()), true), BTreeSet::from([(true, 48, 104)]));
 }
 
+fn transfer(quic: Arc<Quic>) -> Source {
+    Source::Quic { quic, bytes: None, request: 0, opened_by: OpenedBy::Receiver }
+}
+
+fn pages(quic: Arc<Quic>) -> Source {
+    Source::Web(Arc::new(Web {
+        transport: Transport::Quic(quic),
+        http: Http::Three,
+        tls: false,
+        reading: Duration::from_ms(100),
+        parsing: Duration::from_ms(10),
+        request: 350,
+        connections: 1,
+    }))
+}
+
 /// A datagram of QUIC does not depend on the version: 1452 bytes make packets of 1480 and of 1500.
 #[test]
 fn packets_of_quic_are_20_bytes_longer() {
-    let quic = Arc::new(lastmile_quic::Config::default());
-    let source = Source::Quic { quic, bytes: None, request: 0, opened_by: OpenedBy::Receiver };
     for (ipv6, headers, longest) in [(false, 28, 1480), (true, 48, 1500)] {
-        let seen = packets(build::traffic("download", 1, 0, source.clone()), ipv6);
+        let seen = packets(build::traffic("download", 1, 0, transfer(Arc::default())), ipv6);
         assert!(seen.iter().all(|(version, header, _)| (*version, *header) == (ipv6, headers)), "{seen:?}");
         assert_eq!(seen.iter().map(|(_, _, ip_len)| *ip_len).max(), Some(longest));
+    }
+}
+
+/// 65487 bytes and 48 of UDP and IPv6 are an IP packet of 65535.
+#[test]
+fn datagrams_of_quic_that_no_ip_packet_holds_are_refused() {
+    for (ipv6, most) in [(false, 65_507), (true, 65_487)] {
+        let run = |datagram: u16, over: fn(Arc<Quic>) -> Source| {
+            let mut network = build::line(50_000, 2_000, "ip", Duration::from_ms(5));
+            network.duration = Duration::from_s(2);
+            let download = build::traffic("download", 1, 0, over(Arc::new(Quic { datagram, ..Quic::default() })));
+            network.traffic.push(Traffic { ip: IpFields { ipv6, dscp: 0 }, ..download });
+            run(&network)
+        };
+        for over in [transfer, pages] {
+            assert!(run(most, over).is_ok());
+            assert!(matches!(run(most + 1, over), Err(BuildError::PacketSize { size: 65_536, .. })));
+        }
     }
 }
 
