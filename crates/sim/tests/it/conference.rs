@@ -67,6 +67,22 @@ fn a_fast_line_carries_the_highest_rate_without_a_freeze() {
     assert!((20.0..45.0).contains(&(frames.mean_s().unwrap() * 1e3)), "{:?}", frames.mean_s());
 }
 
+/// The rate contains the headers, also of the small packets of low rates. At 345 kbit/s a mean frame of 30 a second has
+/// 1208 bytes, as a full packet, so that half of the frames have two packets.
+#[test]
+fn a_fixed_rate_is_that_of_the_packets() {
+    for (kbit, frame_rate) in [100, 200, 345].into_iter().flat_map(|kbit| [(kbit, 30), (kbit, 60)]) {
+        let mut network = network(20_000);
+        let fixed = BitRate::from_kbit_per_s(kbit);
+        let rates = Rates { least: fixed, start: fixed, most: fixed };
+        let model = Conference { rates, frame_rate, ..conference() };
+        network.traffic[0].source = Source::Conference(Arc::new(model));
+        let (_, conference) = call(&network);
+        let share = (video_bps(&conference) + conference_audio()) / (kbit as f64 * 1e3);
+        assert!((share - 1.0).abs() < 0.02, "{share} of {kbit} kbit/s at {frame_rate} frames a second");
+    }
+}
+
 /// The control keeps below a line of 1 Mbit/s, and most of its queue empty.
 #[test]
 fn a_slow_line_is_used_with_a_short_queue() {
