@@ -120,27 +120,25 @@ fn many_losses_lower_the_rate() {
     assert!(video_bps(&lossy) < 0.4e6, "{}", video_bps(&lossy));
 }
 
-/// A transfer without an end fills the queue of 100 packets, 1.2 s of the line: the control gives way to it.
+/// A transfer without an end fills the queue of 100 packets, 1.2 s of the line: the control gives way to it, and its
+/// threshold adapts to the queue that the transfer fills, so that the transfer does not starve it (section 5.4).
 #[test]
 fn a_transfer_in_the_same_queue_takes_rate_and_adds_delay() {
-    let (_, alone) = call(&network(1_000));
-    let mut shared = network(1_000);
-    let tcp = Arc::new(Config::default());
-    shared.traffic.push(build::traffic(
-        "download",
-        1,
-        0,
-        Source::Bulk {
-            sender: Arc::clone(&tcp),
-            receiver: tcp,
-            bytes: None,
-            request: 0,
-            opened_by: OpenedBy::Receiver,
-        },
-    ));
-    let (_, beside) = call(&shared);
-    assert!(video_bps(&beside) < 0.7 * video_bps(&alone), "{} of {}", video_bps(&beside), video_bps(&alone));
-    assert!(beside.frames.mean_s().unwrap() > 2.0 * alone.frames.mean_s().unwrap());
+    let shares = (1..=6).map(|seed| {
+        let mut shared = network(1_000);
+        shared.seed = seed;
+        let (_, alone) = call(&shared);
+        let tcp = Arc::new(Config::default());
+        let (sender, receiver) = (Arc::clone(&tcp), tcp);
+        let bulk = Source::Bulk { sender, receiver, bytes: None, request: 0, opened_by: OpenedBy::Receiver };
+        shared.traffic.push(build::traffic("download", 1, 0, bulk));
+        let (_, beside) = call(&shared);
+        assert!(beside.frames.mean_s().unwrap() > 8.0 * alone.frames.mean_s().unwrap());
+        video_bps(&beside) / video_bps(&alone)
+    });
+    let shares: Vec<f64> = shares.collect();
+    assert!(shares.iter().all(|share| (0.25..0.92).contains(share)), "{shares:?}");
+    assert!(shares.iter().sum::<f64>() / 6.0 < 0.8, "{shares:?}");
 }
 
 #[test]
