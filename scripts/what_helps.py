@@ -296,8 +296,8 @@ COLUMNS = [
 ]
 
 # Each application that a person would notice, and when it works. Below R of 70 many users are dissatisfied (ITU-T
-# G.107, annex B). A first-person game suffers above 100 ms of latency (Claypool and Claypool, CACM 49(11), 2006); a game
-# has no 99th percentile, and does not work, where more than 1 % of its commands have no effect.
+# G.107, annex B). A first-person game suffers above 100 ms of latency (Claypool and Claypool, CACM 49(11), 2006); a
+# game has no 99th percentile, and does not work, where more than 1 % of its commands have no effect.
 WORKS = [
     ("call", "call_r", lambda mean: mean >= 70),
     ("conference", "conference_r", lambda mean: mean >= 70),

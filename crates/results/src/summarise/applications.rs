@@ -310,8 +310,8 @@ mod tests {
         assert_eq!((row.response_s.max, row.response_s.p50, row.response_s.p99), (Some(0.06), None, None));
     }
 
-    /// The session ends at 3.76 s. Of the 92 commands up to 3.66 s 82 have no effect. Where the others take 1 s, those of
-    /// the 70 up to 2.76 s are without effect, 63, and the effect of later ones may be to come.
+    /// The session ends at 3.76 s. Of the 92 commands up to 3.66 s 82 have no effect. Where the others take 1 s, 63 of
+    /// the 70 up to 2.76 s are without effect, and the effect of later ones may be to come.
     #[test]
     fn a_command_is_judged_once_its_response_should_have_come() {
         let end = Instant::ZERO + Duration::from_ms(3_760);

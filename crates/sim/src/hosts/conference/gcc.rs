@@ -4,8 +4,8 @@
 //! threshold, and rate control; loss-based control). Section numbers in this file are those of the draft.
 //!
 //! The receiver reports the arrival of each packet; groups of packets that depart within 5 ms are compared. The filter
-//! estimates by how much the queue grows from group to group. Growth above the threshold for more than 10 ms, and in two
-//! groups at least, is over-use, which reduces the rate to 0.85 of what arrives. Otherwise the rate grows, by 8 % a
+//! estimates by how much the queue grows from group to group. Growth above the threshold for more than 10 ms, and in
+//! two groups at least, is over-use, which reduces the rate to 0.85 of what arrives. Otherwise the rate grows, by 8 % a
 //! second or, near the rate of the last over-use, by half a packet each response time. Losses above 10 % reduce the
 //! rate by half their share.
 //!
@@ -14,10 +14,10 @@
 //! Also as in libwebrtc, the growth of the first group above the threshold counts for half the time since the group
 //! ahead of it, and the detector compares the growth over the groups so far, at most 60, with the threshold; by the
 //! draft's text it would be the growth from one group to the next, with which a queue of a second forms before an
-//! over-use. The filter's coefficient chi is 0.01, for which the draft has a range. The bounds of the deviation of rates at over-uses
-//! are those of libwebrtc. The least growth near them is the draft's 1000 bit/s a report; libwebrtc has 4000 bit/s a
-//! second. Browsers use a line through recent delays (*trendline*) in place of the filter, and send probes to rise
-//! faster; the draft has neither.
+//! over-use. The filter's coefficient chi is 0.01, for which the draft has a range. The bounds of the deviation of
+//! rates at over-uses are those of libwebrtc. The least growth near them is the draft's 1000 bit/s a report; libwebrtc
+//! has 4000 bit/s a second. Browsers use a line through recent delays (*trendline*) in place of the filter, and send
+//! probes to rise faster; the draft has neither.
 //!
 //! Cost: O(1) a packet, and a queue of the packets of half a second.
 
