@@ -94,8 +94,8 @@ fn near_the_rate_of_an_over_use_a_report_raises_the_rate_by_at_least_1000_bit_pe
     assert!((control.by_delay - 121e3).abs() < 1e-6, "{}", control.by_delay);
 }
 
-/// Independent losses of 3 %: one window in 500 of 1.1 s, 55 packets, loses more than 10 %, and a third fewer than
-/// 2 %.
+/// Independent losses of 3 %: one window in 170 of 1.1 s, 55 packets, loses more than 10 %, and each second one fewer
+/// than 2 %.
 #[test]
 fn losses_between_2_and_10_percent_hold_the_rate() {
     for seed in 1..=8 {
