@@ -60,6 +60,10 @@ MEASURES = {
 }
 
 
+# Those that a run has only if the application works in it.
+OF_WORKING = ("game p99", "video stalled")
+
+
 def ran(*command):
     """What a command printed."""
     done = subprocess.run(command, capture_output=True, text=True)
@@ -109,7 +113,13 @@ def compared(lastmile, folder, line, home, names):
     alone = uploads_alone(lastmile, path, upload, length)
     rows = []
     for mean in found["means"]:
-        values = {MEASURES[m["name"]]: [m["mean"], m["ci95"]] for m in mean["measures"] if m["name"] in MEASURES}
+        values = {
+            MEASURES[m["name"]]: [None, None]
+            if m["name"] in OF_WORKING and m["runs"] < SEEDS
+            else [m["mean"], m["ci95"]]
+            for m in mean["measures"]
+            if m["name"] in MEASURES
+        }
         values["upload_share"] = [value / alone for value in values["upload_bps"]]
         rows.append({"line": line["name"], "home": home, "policy": mean["label"], **values})
     return rows
@@ -256,6 +266,11 @@ def names():
     return list(dict.fromkeys((row["line"], row["home"]) for row in results()["rows"]))
 
 
+def mean_of(row, key):
+    """The mean; None where some run has no value."""
+    return (row.get(key) or [None])[0]
+
+
 def shown(row, key):
     """A mean and its interval in the unit of the page; the interval is left out where it is less than a unit of the
     last digit."""
@@ -281,8 +296,8 @@ COLUMNS = [
 ]
 
 # Each application that a person would notice, and when it works. Below R of 70 many users are dissatisfied (ITU-T
-# G.107, annex B). A first-person game suffers from answers later than 100 ms (Claypool and Claypool, CACM 49(11),
-# 2006).
+# G.107, annex B). A first-person game suffers above 100 ms of latency (Claypool and Claypool, CACM 49(11), 2006); a
+# game has no 99th percentile, and does not work, where more than 1 % of its commands have no effect.
 WORKS = [
     ("call", "call_r", lambda mean: mean >= 70),
     ("conference", "conference_r", lambda mean: mean >= 70),
@@ -295,7 +310,9 @@ SUMMARY = [column for column in COLUMNS if column[1] in ("download_share", "uplo
 
 def best(rows, key, more):
     """The value that is printed in bold, and what its interval reaches: rows within it are as good."""
-    known = [row[key] for row in rows if row.get(key)]
+    known = [row[key] for row in rows if mean_of(row, key) is not None]
+    if not known:
+        return None
     mean, ci = (max if more else min)(known, key=lambda value: value[0])
     return mean - ci if more else mean + ci
 
@@ -308,7 +325,8 @@ def of_line(line, home):
 
     def cell(row, key, more):
         text = shown(row, key)
-        good = row.get(key) and (row[key][0] >= limits[key] if more else row[key][0] <= limits[key])
+        mean = mean_of(row, key)
+        good = mean is not None and (mean >= limits[key] if more else mean <= limits[key])
         return f"**{text}**" if good else text
 
     cells = [[f"`{row['policy']}`", *(cell(row, key, more) for _, key, more in columns)] for row in rows]
@@ -317,7 +335,7 @@ def of_line(line, home):
 
 def working(row):
     """The applications that work, of those that the home has."""
-    return [name for name, key, works in WORKS if row.get(key) and row[key][0] is not None and works(row[key][0])]
+    return [name for name, key, works in WORKS if mean_of(row, key) is not None and works(mean_of(row, key))]
 
 
 def kept(row):

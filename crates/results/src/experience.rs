@@ -12,8 +12,8 @@ pub struct Noticed {
     pub words: String,
     /// A time that grows with what bothers people: of pages the 95th percentile of the response, of a video start and
     /// stalls, of a backup the mean time for a file, of a conference the time that late and skipped frames take, or
-    /// that of the freezes if it is longer, of a game the 99th percentile of the response. An application without any
-    /// result has bothered for its whole life.
+    /// that of the freezes if it is longer, of a game the 99th percentile of the response, or the time that commands
+    /// without effect take where there is none. An application without any result has bothered for its whole life.
     pub bother_s: f64,
 }
 
@@ -62,8 +62,11 @@ pub fn noticed(summary: &Summary) -> Vec<Noticed> {
     });
     let games = all.games.iter().map(|row| Noticed {
         name: row.name.clone(),
-        words: game(row.response_s.p50, row.late_share, row.limit_s),
-        bother_s: row.response_s.p99.unwrap_or_else(|| lived_s(summary, &row.name)),
+        words: game(row.response_s.p50, [row.late_share, row.unanswered_share], row.limit_s),
+        bother_s: row
+            .response_s
+            .p99
+            .unwrap_or_else(|| row.unanswered_share.unwrap_or(1.0) * lived_s(summary, &row.name)),
     });
     pages.chain(videos).chain(backups).chain(conferences).chain(games).collect()
 }
@@ -117,16 +120,16 @@ pub(crate) fn conference(freezes: u64, frozen_s: f64) -> String {
     }
 }
 
-/// Responses, and those that exceed the limit.
-pub(crate) fn game(p50: Option<f64>, late_share: Option<f64>, limit_s: f64) -> String {
-    let late = late_share.filter(|share| *share > 0.0);
-    let limit = format::seconds(limit_s);
-    let late =
-        late.map_or_else(String::new, |share| format!(", {} of them later than {limit}", format::percent(share)));
-    match p50 {
-        Some(p50) => format!("half of the responses within {}{late}", format::seconds(p50)),
-        None => "no response".to_owned(),
-    }
+/// Responses, and the shares of commands that have none within the limit, and none at all.
+pub(crate) fn game(p50: Option<f64>, [late, unanswered]: [Option<f64>; 2], limit_s: f64) -> String {
+    let told = |share: Option<f64>, words: String| {
+        share.filter(|share| *share > 0.0).map(|share| format!("{} of commands {words}", format::percent(share)))
+    };
+    let half = p50.map(|p50| format!("half of the commands answered within {}", format::seconds(p50)));
+    let late = told(late.filter(|_| p50.is_some()), format!("not within {}", format::seconds(limit_s)));
+    let words: Vec<String> =
+        [half, late, told(unanswered, "without effect".to_owned())].into_iter().flatten().collect();
+    if words.is_empty() { "no response".to_owned() } else { words.join(", ") }
 }
 
 #[cfg(test)]
@@ -179,12 +182,28 @@ mod tests {
             ("film", "first picture after 1.5 s, 2 stalls of 6 s together, segments of 3 Mbit/s"),
             ("files", "4.00 files a second"),
             ("talk", "5 % of frames late or skipped, one freeze of 500 ms"),
-            ("game", "half of the responses within 60 ms, 25 % of them later than 100 ms"),
+            ("game", "half of the commands answered within 60 ms, 25 % of commands not within 100 ms"),
         ];
         assert_eq!(words, expected);
         let bothers: Vec<f64> = all.iter().map(|one| one.bother_s).collect();
         // 5 % of 60 s are longer than the freeze.
         assert_eq!(bothers, [2.0, 7.5, 0.25, 3.0, 0.3]);
+    }
+
+    #[test]
+    fn commands_without_effect_are_told_and_bother_for_their_time() {
+        let told = |p50, late, unanswered, p99| {
+            let response_s = RoundTrip { p50, p99, ..RoundTrip::default() };
+            let (late_share, unanswered_share) = (Some(late), Some(unanswered));
+            let row = Game { response_s, limit_s: 0.1, late_share, unanswered_share, ..Game::default() };
+            let applications = Applications { games: vec![row], ..Applications::default() };
+            let one = noticed(&Summary { applications, ..summary() }).remove(0);
+            (one.words, one.bother_s)
+        };
+        assert_eq!(told(None, 0.9, 0.9, None), ("90 % of commands without effect".to_owned(), 54.0));
+        let words = "half of the commands answered within 60 ms, 5 % of commands not within 100 ms, 1 % of commands \
+                     without effect";
+        assert_eq!(told(Some(0.06), 0.05, 0.01, Some(0.2)), (words.to_owned(), 0.2));
     }
 
     /// A conference of the last 5 s of 60 s: 40 % of its frames are 2 s, and a freeze of 3 s contains them.

@@ -135,4 +135,8 @@ pub struct GameOutcome {
     pub responses: Vec<Duration>,
     /// The arrival of each of those updates.
     pub response_ends: Vec<Instant>,
+    /// The departures of the commands whose effect no update has shown.
+    pub unanswered: Vec<Instant>,
+    /// The end of the session, or of the run.
+    pub end: Instant,
 }

@@ -25,7 +25,8 @@ pub struct WorstApplications {
     pub conference_frozen_max_s: Option<f64>,
     /// R factor (ITU-T G.107) of the worst audio of a conference.
     pub conference_r_factor_min: Option<f64>,
-    /// The largest 99th percentile of the response time of a game; `None` if one has no response.
+    /// The largest 99th percentile of the response time of a game; `None` if more than 1 % of the commands of one
+    /// have no response.
     pub game_response_p99_max_s: Option<f64>,
 }
 

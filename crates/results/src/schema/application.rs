@@ -139,18 +139,21 @@ pub struct Game {
     pub name: String,
     /// Commands that the client sent.
     pub commands: u64,
-    /// Commands whose effect no update showed because they were lost.
+    /// Commands that later ones overtook, or that were dropped at the end: no update shows their effect.
     pub commands_lost: u64,
     /// Updates that the server sent.
     pub updates: u64,
     /// Updates that did not arrive before later ones.
     pub updates_lost: u64,
-    /// Time from a command to the arrival of the first update that shows its effect.
+    /// Time from a command to the arrival of the first update that shows its effect. Percentiles rank commands without
+    /// one above all others, and are `null` where they are such a command's.
     pub response_s: RoundTrip,
     /// The limit above which a response is late.
     pub limit_s: f64,
-    /// Share of the responses that are late; `null` without responses.
+    /// Share of the commands whose response took longer, or that had none at its end; `null` without commands that old.
     pub late_share: Option<f64>,
+    /// Share of the commands without a response; `null` without commands to judge.
+    pub unanswered_share: Option<f64>,
     /// One-way delay of updates.
     pub update_delay_s: OneWay,
     /// Mean interarrival jitter of updates (RFC 3550).

@@ -4,12 +4,12 @@ use lastmile_model::outcome::{
     BackupOutcome, BrowsingOutcome, ConferenceOutcome, GameOutcome, Outcome, ViewingOutcome,
 };
 use lastmile_model::{Network, Source, Traffic, Video as Model};
-use lastmile_units::Duration;
+use lastmile_units::{Duration, Instant};
 
-use super::statistics::{page_response, round_trip};
+use super::statistics::{page_response, response};
 use super::streams::{heard, one_way};
 use crate::format::{self, to_f64};
-use crate::schema::{Applications, Backup, Conference, Game, LadderStep, Pages, Video};
+use crate::schema::{Applications, Backup, Conference, Game, LadderStep, Pages, RoundTrip, Video};
 
 /// Results of the users of each web traffic.
 pub(super) fn pages(network: &Network, outcome: &Outcome) -> Vec<Pages> {
@@ -114,9 +114,38 @@ fn talk(traffic: &Traffic, interval: Duration, outcome: &ConferenceOutcome) -> C
     }
 }
 
+/// The responses to the commands of a player.
+pub(super) struct Responses {
+    pub(super) response_s: RoundTrip,
+    /// The share of commands whose response is late or has not come within the limit.
+    pub(super) late_share: Option<f64>,
+    pub(super) unanswered_share: Option<f64>,
+}
+
+impl Responses {
+    /// Those of the times that are `within` a part of the run. A command without a response counts at the end of its
+    /// limit. It is unanswered if also the longest response to another would have come.
+    pub(super) fn of(player: &GameOutcome, limit: Duration, within: impl Fn(Instant) -> bool) -> Self {
+        let answered = player.responses.iter().zip(&player.response_ends).filter(|(_, end)| within(**end));
+        let times: Vec<Duration> = answered.map(|(took, _)| *took).collect();
+        let longest = player.responses.iter().copied().max().unwrap_or_default();
+        let older = |than| {
+            let sent = player.unanswered.iter().filter(|sent| within(**sent + limit));
+            sent.filter(|sent| **sent + than <= player.end).count()
+        };
+        let (overdue, unanswered) = (older(limit), older(limit.max(longest)));
+        let late = times.iter().filter(|took| **took > limit).count() + overdue;
+        let share = |count: usize, of: usize| (of > 0).then(|| to_f64(count as u64) / to_f64(of as u64));
+        Self {
+            late_share: share(late, times.len() + overdue),
+            unanswered_share: share(unanswered, times.len() + unanswered),
+            response_s: response(times, unanswered),
+        }
+    }
+}
+
 fn game(limit: Duration, player: &GameOutcome) -> Game {
-    let responses = &player.responses;
-    let late = responses.iter().filter(|took| **took > limit).count() as u64;
+    let Responses { response_s, late_share, unanswered_share } = Responses::of(player, limit, |_| true);
     let [updates_lost, commands_lost] = player.lost;
     Game {
         name: player.name.clone(),
@@ -124,9 +153,10 @@ fn game(limit: Duration, player: &GameOutcome) -> Game {
         commands_lost,
         updates: player.updates_sent,
         updates_lost,
-        response_s: round_trip(responses.iter().copied()),
+        response_s,
         limit_s: limit.as_secs_f64(),
-        late_share: (!responses.is_empty()).then(|| to_f64(late) / to_f64(responses.len() as u64)),
+        late_share,
+        unanswered_share,
         update_delay_s: one_way(&player.updates),
         update_jitter_s: player.updates.jitter_mean_s(),
         command_delay_s: one_way(&player.commands),
@@ -185,8 +215,9 @@ fn video(model: &Model, viewer: &ViewingOutcome) -> Video {
 mod tests {
     use std::sync::Arc;
 
+    use lastmile_analysis::stream::Reception;
     use lastmile_model::{Rule, Transport};
-    use lastmile_units::{BitRate, Instant};
+    use lastmile_units::BitRate;
 
     use super::*;
 
@@ -250,6 +281,43 @@ mod tests {
         assert_eq!((backup.end_s, backup.waiting_share), (Some(5.0), Some(0.1)));
         assert_eq!((backup.file_s.p50, backup.file_s.max), (Some(1.0), Some(3.0)));
         assert_eq!(&*backup.direction, "up");
+    }
+
+    /// A player of 4 s who sends a command each 40 ms, of which each tenth has an effect within `took` ms.
+    fn player(took: u64) -> GameOutcome {
+        let at = |ms| Instant::ZERO + Duration::from_ms(ms);
+        let answered = (0..100).filter(|number| number % 10 == 0);
+        GameOutcome {
+            traffic: 0,
+            name: "game".into(),
+            updates_sent: 70,
+            commands_sent: 100,
+            updates: Reception::default(),
+            commands: Reception::default(),
+            lost: [0, 90],
+            responses: vec![Duration::from_ms(took); 10],
+            response_ends: answered.map(|number| at(40 * number + took)).collect(),
+            unanswered: (0..100).filter(|number| number % 10 != 0).map(|number| at(40 * number)).collect(),
+            end: at(5_000),
+        }
+    }
+
+    /// 90 of 100 commands have no effect, and the others one in 60 ms.
+    #[test]
+    fn a_command_without_a_response_is_late() {
+        let row = game(Duration::from_ms(100), &player(60));
+        assert_eq!((row.late_share, row.unanswered_share), (Some(0.9), Some(0.9)));
+        assert_eq!((row.response_s.max, row.response_s.p50, row.response_s.p99), (Some(0.06), None, None));
+    }
+
+    /// The session ends at 3.76 s. Of the 92 commands up to 3.66 s 82 have no effect. Where the others take 1 s, 63 of
+    /// the 70 up to 2.76 s are without effect, and the effect of later ones may be to come.
+    #[test]
+    fn a_command_is_judged_once_its_response_should_have_come() {
+        let end = Instant::ZERO + Duration::from_ms(3_760);
+        let row = |took| game(Duration::from_ms(100), &GameOutcome { end, ..player(took) });
+        assert_eq!((row(60).late_share, row(60).unanswered_share), (Some(82.0 / 92.0), Some(82.0 / 92.0)));
+        assert_eq!((row(1_000).late_share, row(1_000).unanswered_share), (Some(1.0), Some(63.0 / 73.0)));
     }
 
     #[test]

@@ -4,8 +4,9 @@ use lastmile_model::Source;
 use lastmile_model::outcome::{Applications, FlowOutcome};
 use lastmile_units::{Duration, Instant};
 
+use super::applications::Responses;
 use super::run::Run;
-use super::statistics::{page_response, round_trip};
+use super::statistics::page_response;
 use crate::experience;
 use crate::format::to_f64;
 
@@ -109,10 +110,8 @@ fn conference(all: &Applications, flow: &FlowOutcome, part: Part) -> Option<Stri
 
 fn game(all: &Applications, flow: &FlowOutcome, part: Part, limit: Duration) -> Option<String> {
     let player = all.games.iter().find(|player| player.name == flow.name)?;
-    let times: Vec<Duration> = part.of(&player.response_ends, &player.responses).collect();
-    let late = times.iter().filter(|time| **time > limit).count() as u64;
-    let share = (!times.is_empty()).then(|| to_f64(late) / to_f64(times.len() as u64));
-    Some(experience::game(round_trip(times.into_iter()).p50, share, limit.as_secs_f64()))
+    let Responses { response_s, late_share, unanswered_share } = Responses::of(player, limit, |at| part.ends(at));
+    Some(experience::game(response_s.p50, [late_share, unanswered_share], limit.as_secs_f64()))
 }
 
 #[cfg(test)]

@@ -38,19 +38,26 @@ pub fn grants(outcome: &GrantsOutcome) -> Grants {
 
 /// The distribution of `times`, exact: percentiles by nearest rank.
 pub(super) fn round_trip(times: impl Iterator<Item = Duration>) -> RoundTrip {
-    let mut times: Vec<Duration> = times.collect();
+    response(times.collect(), 0)
+}
+
+/// The distribution of `times`, whose percentiles rank so many `unanswered` requests above all of them.
+pub(super) fn response(mut times: Vec<Duration>, unanswered: usize) -> RoundTrip {
     times.sort_unstable();
     let (Some(min), Some(max)) = (times.first().copied(), times.last().copied()) else { return RoundTrip::default() };
-    let rank = |thousandths| nearest_rank(&times, thousandths, 1_000).unwrap_or_default().as_secs_f64();
+    let mean = mean_s(&times);
+    let mut ranks: Vec<Option<Duration>> = times.into_iter().map(Some).collect();
+    ranks.resize(ranks.len() + unanswered, None);
+    let rank = |thousandths| nearest_rank(&ranks, thousandths, 1_000).flatten().map(Duration::as_secs_f64);
     let p999 = rank(999);
     RoundTrip {
         min: Some(min.as_secs_f64()),
-        mean: Some(mean_s(&times)),
-        p50: Some(rank(500)),
-        p99: Some(rank(990)),
-        p999: Some(p999),
+        mean: Some(mean),
+        p50: rank(500),
+        p99: rank(990),
+        p999,
         max: Some(max.as_secs_f64()),
-        jitter: Some(p999 - min.as_secs_f64()),
+        jitter: p999.map(|p999| p999 - min.as_secs_f64()),
     }
 }
 
@@ -106,6 +113,15 @@ mod tests {
         assert_eq!([one.min, one.p50, one.p99, one.p999, one.max], [Some(0.007); 5]);
         assert_eq!(one.jitter, Some(0.0));
         assert_eq!(round_trip([].into_iter()), RoundTrip::default());
+    }
+
+    /// 99 of 100, and 98 of 100, are answered: the rank of the 99th percentile is the 99th.
+    #[test]
+    fn unanswered_requests_have_the_highest_ranks() {
+        let answered = |count| response((1..=count).map(Duration::from_ms).collect(), 100 - count as usize);
+        assert_eq!((answered(99).p99, answered(99).p999, answered(99).jitter), (Some(0.099), None, None));
+        assert_eq!((answered(98).p99, answered(98).p50, answered(98).max), (None, Some(0.05), Some(0.098)));
+        assert_eq!(answered(0), RoundTrip::default());
     }
 
     #[test]

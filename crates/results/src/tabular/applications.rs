@@ -132,6 +132,7 @@ pub(crate) fn games(summary: &Summary) -> Table {
         ("max", Number),
         ("late", Number),
         ("for a\nlimit of", Number),
+        ("without\neffect", Number),
         ("Jitter of\nupdates", Number),
         ("of\ncommands", Number),
     ]);
@@ -146,6 +147,7 @@ fn game(row: &Game) -> Vec<String> {
     cells.extend([p50, mean, p99, max].map(|value| format::or_dash(value, format::seconds)));
     cells.push(format::or_dash(row.late_share, format::percent));
     cells.push(format::seconds(row.limit_s));
+    cells.push(format::or_dash(row.unanswered_share.filter(|share| *share > 0.0), format::percent));
     cells.extend([row.update_jitter_s, row.command_jitter_s].map(|value| format::or_dash(value, format::seconds)));
     cells
 }

@@ -51,8 +51,9 @@ pub(crate) static GAME: Section = Section {
             "limit",
             Kind::Time,
             "100 ms",
-            "A response that takes longer is late: 100 ms for a first-person view, 500 ms for a third-person view, 1 s \
-             from above (Claypool and Claypool 2006).",
+            "A command is late if its response takes longer, or never comes. The time contains the wait for the \
+             server's tick; the published limits are latencies of the network: 100 ms for a first-person view, 500 ms \
+             for a third-person view, 1 s from above (Claypool and Claypool 2006).",
         )
         .at_least("1 ms")
         .at_most("60 s"),

@@ -52,8 +52,8 @@ pub(crate) static VIDEO: Section = Section {
             "buffer",
             Kind::Time,
             "30 s",
-            "The most media that the player holds; at least `startup` and a `segment`. The default is that of hls.js. \
-             BBA was published for 240 s.",
+            "The most media that the player holds; at least `startup` and a `segment`. The default is the least \
+             that hls.js fills, which holds up to 60 MB or 600 s. BBA was published for 240 s.",
         )
         .at_most("1 h"),
         Key::optional(

@@ -98,7 +98,7 @@ fn refused(traffic: &str, wanted: &str) {
 }
 
 #[test]
-fn a_video_has_the_ladder_of_apple_and_the_buffer_of_hls_js() {
+fn a_video_has_the_ladder_of_apple_and_the_least_buffer_of_hls_js() {
     let network = parse("kind = \"video\"").unwrap();
     assert_eq!(names(&network), [("video", "down")]);
     assert_eq!(network.traffic[0].opened_by(), OpenedBy::Receiver);

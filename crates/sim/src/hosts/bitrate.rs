@@ -50,8 +50,9 @@ impl Average {
         self.weight += seconds;
     }
 
+    /// 0 without a download.
     fn estimate(&self, half_life: f64) -> f64 {
-        self.value / (1.0 - libm::exp2(-self.weight / half_life))
+        if self.weight > 0.0 { self.value / (1.0 - libm::exp2(-self.weight / half_life)) } else { 0.0 }
     }
 }
 
@@ -179,6 +180,16 @@ mod tests {
             let video = video(rule, &[500, 1_000, 4_000], 4, 40);
             assert_eq!(Choice::default().next(&video, Duration::from_s(36)), 0, "{rule:?}");
         }
+    }
+
+    /// The connection failed before the first segment arrived.
+    #[test]
+    fn without_a_measured_throughput_the_rate_is_the_lowest() {
+        let video = video(Rule::Throughput, &[500, 1_000, 4_000], 4, 40);
+        let mut choice = Choice::default();
+        assert_eq!([0; 2].map(|_| choice.next(&video, Duration::ZERO)), [0, 0]);
+        choice.measured(500_000, Duration::from_s(1));
+        assert_eq!(choice.next(&video, Duration::ZERO), 1);
     }
 
     /// Steps m and n are equal where (V (v_m + gp) - Q) / S_m = (V (v_n + gp) - Q) / S_n. Two rates of 1 and 2 Mbit/s,

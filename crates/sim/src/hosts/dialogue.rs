@@ -129,7 +129,8 @@ impl Dialogue {
             }
             Self::Game(game) => {
                 let (updates_sent, commands_sent) = (game.data.sent, game.commands_sent());
-                let game::Finished { updates, commands, responses, response_ends, lost } = game.finish(now);
+                let game::Finished { updates, commands, responses, response_ends, unanswered, end, lost } =
+                    game.finish(now);
                 UserOutcome::Game(GameOutcome {
                     traffic,
                     name,
@@ -140,6 +141,8 @@ impl Dialogue {
                     lost,
                     responses,
                     response_ends,
+                    unanswered,
+                    end,
                 })
             }
         }

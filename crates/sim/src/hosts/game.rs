@@ -60,6 +60,8 @@ pub struct Game {
     responses: Vec<Duration>,
     /// The arrivals of those effects.
     response_ends: Vec<Instant>,
+    /// The departures of commands that later ones overtook.
+    overtaken: Vec<Instant>,
     model: Arc<Model>,
     flows: ([FlowId; 2], IpFields),
     stop: Option<Instant>,
@@ -89,6 +91,9 @@ pub(crate) struct Finished {
     pub(crate) commands: Reception,
     pub(crate) responses: Vec<Duration>,
     pub(crate) response_ends: Vec<Instant>,
+    /// The departures of commands without a response.
+    pub(crate) unanswered: Vec<Instant>,
+    pub(crate) end: Instant,
     /// Updates, and commands, that did not arrive before later ones, or were dropped at the end.
     pub(crate) lost: [u64; 2],
 }
@@ -106,6 +111,7 @@ impl Game {
             data: DataCounts::default(),
             responses: Vec::new(),
             response_ends: Vec::new(),
+            overtaken: Vec::new(),
             model: Arc::clone(model),
             flows,
             stop: None,
@@ -185,6 +191,8 @@ impl Game {
             if command.received {
                 self.responses.push(now - command.sent);
                 self.response_ends.push(now);
+            } else {
+                self.overtaken.push(command.sent);
             }
         }
     }
@@ -221,7 +229,7 @@ impl Game {
 
     /// Times kept for the end of the run.
     pub(crate) fn kept(&self) -> usize {
-        2 * self.responses.capacity() + self.commands.capacity() + self.updates.capacity()
+        2 * self.responses.capacity() + self.overtaken.capacity() + self.commands.capacity() + self.updates.capacity()
     }
 
     /// The results at `end`.
@@ -231,6 +239,8 @@ impl Game {
             let dropped = self.dropped[index].range(measured.next()..).count() as u64;
             measured.next().saturating_sub(measured.packets()) + dropped
         });
+        let mut unanswered = self.overtaken;
+        unanswered.extend(self.commands.iter().map(|command| command.sent));
         let [updates, commands] = self.measured;
         let late = |measured: Measured, first: u64, sent: Vec<Instant>| {
             let skip = usize::try_from(measured.next().saturating_sub(first)).unwrap_or(usize::MAX);
@@ -243,6 +253,8 @@ impl Game {
             commands: late(commands, self.commands.first(), self.commands.iter().map(|command| command.sent).collect()),
             responses: self.responses,
             response_ends: self.response_ends,
+            unanswered,
+            end: self.stop.map_or(end, |stop| stop.min(end)),
             lost,
         }
     }

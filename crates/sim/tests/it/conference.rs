@@ -67,6 +67,22 @@ fn a_fast_line_carries_the_highest_rate_without_a_freeze() {
     assert!((20.0..45.0).contains(&(frames.mean_s().unwrap() * 1e3)), "{:?}", frames.mean_s());
 }
 
+/// The rate contains the headers, also of the small packets of low rates. At 345 kbit/s a mean frame of 30 a second has
+/// 1208 bytes, as a full packet, so that half of the frames have two packets.
+#[test]
+fn a_fixed_rate_is_that_of_the_packets() {
+    for (kbit, frame_rate) in [100, 200, 345].into_iter().flat_map(|kbit| [(kbit, 30), (kbit, 60)]) {
+        let mut network = network(20_000);
+        let fixed = BitRate::from_kbit_per_s(kbit);
+        let rates = Rates { least: fixed, start: fixed, most: fixed };
+        let model = Conference { rates, frame_rate, ..conference() };
+        network.traffic[0].source = Source::Conference(Arc::new(model));
+        let (_, conference) = call(&network);
+        let share = (video_bps(&conference) + conference_audio()) / (kbit as f64 * 1e3);
+        assert!((share - 1.0).abs() < 0.02, "{share} of {kbit} kbit/s at {frame_rate} frames a second");
+    }
+}
+
 /// The control keeps below a line of 1 Mbit/s, and most of its queue empty.
 #[test]
 fn a_slow_line_is_used_with_a_short_queue() {
@@ -104,27 +120,25 @@ fn many_losses_lower_the_rate() {
     assert!(video_bps(&lossy) < 0.4e6, "{}", video_bps(&lossy));
 }
 
-/// A transfer without an end fills the queue of 100 packets, 1.2 s of the line: the control gives way to it.
+/// A transfer without an end fills the queue of 100 packets, 1.2 s of the line: the control gives way to it, and its
+/// threshold adapts to the queue that the transfer fills, so that the transfer does not starve it (section 5.4).
 #[test]
 fn a_transfer_in_the_same_queue_takes_rate_and_adds_delay() {
-    let (_, alone) = call(&network(1_000));
-    let mut shared = network(1_000);
-    let tcp = Arc::new(Config::default());
-    shared.traffic.push(build::traffic(
-        "download",
-        1,
-        0,
-        Source::Bulk {
-            sender: Arc::clone(&tcp),
-            receiver: tcp,
-            bytes: None,
-            request: 0,
-            opened_by: OpenedBy::Receiver,
-        },
-    ));
-    let (_, beside) = call(&shared);
-    assert!(video_bps(&beside) < 0.7 * video_bps(&alone), "{} of {}", video_bps(&beside), video_bps(&alone));
-    assert!(beside.frames.mean_s().unwrap() > 2.0 * alone.frames.mean_s().unwrap());
+    let shares = (1..=6).map(|seed| {
+        let mut shared = network(1_000);
+        shared.seed = seed;
+        let (_, alone) = call(&shared);
+        let tcp = Arc::new(Config::default());
+        let (sender, receiver) = (Arc::clone(&tcp), tcp);
+        let bulk = Source::Bulk { sender, receiver, bytes: None, request: 0, opened_by: OpenedBy::Receiver };
+        shared.traffic.push(build::traffic("download", 1, 0, bulk));
+        let (_, beside) = call(&shared);
+        assert!(beside.frames.mean_s().unwrap() > 8.0 * alone.frames.mean_s().unwrap());
+        video_bps(&beside) / video_bps(&alone)
+    });
+    let shares: Vec<f64> = shares.collect();
+    assert!(shares.iter().all(|share| (0.25..0.92).contains(share)), "{shares:?}");
+    assert!(shares.iter().sum::<f64>() / 6.0 < 0.8, "{shares:?}");
 }
 
 #[test]

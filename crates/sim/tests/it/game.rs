@@ -70,6 +70,9 @@ fn a_lost_command_has_no_response() {
     let share = game.lost[1] as f64 / game.commands_sent as f64;
     assert!((share - 0.1).abs() < 0.03, "{share}");
     assert!(game.responses.len() as u64 + game.lost[1] + 3 >= game.commands_sent);
+    // Each command has a response or none.
+    assert_eq!((game.responses.len() + game.unanswered.len()) as u64, game.commands_sent);
+    assert!((game.lost[1]..=game.lost[1] + 3).contains(&(game.unanswered.len() as u64)));
     assert!(game.responses.iter().all(|took| *took <= Duration::from_us(75_200)));
 }
 

@@ -4,7 +4,8 @@
 //! with a scale of 15 %; the encoder follows a new target at most every 200 ms; a burst of eight frames begins with a
 //! large one (13.5 kB where a frame has 4.17 kB) and has the target rate in the mean.
 //!
-//! Differs: frames come at equal intervals. The burst is that of a key frame: at the beginning, and on request.
+//! Differs: frames come at equal intervals, and their sizes contain the headers of their packets. The burst
+//! is that of a key frame: at the beginning, and on request.
 //!
 //! Cost: a random number a frame.
 

@@ -229,16 +229,16 @@ impl Conference {
     /// A frame is captured, encoded and cut into packets of nearly equal size.
     fn capture(&mut self, now: Instant) {
         let interval = Duration::from_ps(Duration::from_s(1).as_ps() / u64::from(self.model.frame_rate));
-        // The rate contains headers, of which each full packet has as many as the last of a frame.
-        let packet = self.model.packet.as_u64() as f64;
-        let payload_share = packet / (packet + Model::headers(self.ip) as f64);
-        let target = (self.sender.control.rate() - self.model.audio_bps(self.ip)) * payload_share;
+        let (packet, headers) = (self.model.packet.as_u64(), Model::headers(self.ip));
+        let target = self.sender.control.rate() - self.model.audio_bps(self.ip);
         let frame = self.sender.encoder.frame(now, target.max(LEAST_VIDEO));
-        let of = frame.bytes.div_ceil(self.model.packet.as_u64()).min(u16::MAX.into());
+        // The rate contains headers, and so do the bytes of the frame. Each packet has a byte of payload at least.
+        let of = frame.bytes.div_ceil(packet + headers).min(u16::MAX.into());
+        let payload = frame.bytes.saturating_sub(of * headers).max(of);
         for part in 0..of {
             // The parts' sizes differ by a byte at most, and add up to the frame.
-            let bytes = frame.bytes * (part + 1) / of - frame.bytes * part / of;
-            let size = bytes + Model::headers(self.ip);
+            let bytes = payload * (part + 1) / of - payload * part / of;
+            let size = bytes + headers;
             let part =
                 Part { frame: self.counts.frames, part: part as u16, of: of as u16, key: frame.key, captured: now };
             self.sender.pacer.push_back(Paced { size: u16::try_from(size).unwrap_or(u16::MAX), part });
