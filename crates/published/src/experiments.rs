@@ -251,6 +251,19 @@ mod tests {
         }
     }
 
+    /// An ACK takes two cells with LLC; a list of settings has no figure that a run could show.
+    #[test]
+    fn an_assumption_about_cells_is_named_and_settings_are_quoted() {
+        let publications = crate::publications().unwrap();
+        for (key, id, expected) in
+            [("kalyanaraman1999", "6", "hangs on an assumption"), ("sun1998", "text-4.1", "quoted")]
+        {
+            let publication = publications.iter().find(|publication| publication.key == key).unwrap();
+            let result = experiment(key, id).unwrap().run(publication.table(id).unwrap()).unwrap();
+            assert_eq!(result.claims[0].verdict.as_str(), expected, "{key}/{id}: {:?}", result.claims);
+        }
+    }
+
     #[test]
     fn every_table_of_the_two_publications_has_an_experiment() {
         let publications = crate::publications().unwrap();
