@@ -258,7 +258,7 @@ pub(crate) fn read(table: &Table<'_>, line: &mut Config) -> Option<()> {
         (own, preset)
     } else {
         let name: String = table.optional("grants")?;
-        let preset = named(table, "grants", &name, "; or a table with `kind` and other keys")?;
+        let preset = named(table, "grants", &name, ", none; or a table with `kind` and other keys")?;
         (table.empty("grants", &SECTION), preset)
     };
     let grants = Grants { trace: steps, ..config(&own, preset, rate)? };
