@@ -180,10 +180,14 @@ impl Nodes {
     }
 }
 
-/// Opens `[access]`. The hint for the removed key `remedy` names what says the same.
+/// Opens `[access]`. Hints name what says the same as a key of another table, or as the removed key `remedy`.
 pub(crate) fn open(table: Unopened<'_>) -> Table<'_> {
     let remedy = table.text("remedy").unwrap_or_default().to_owned();
-    table.open_with_hints(&ACCESS, |key| (key == "remedy").then(|| in_place_of_remedy(&remedy)))
+    table.open_with_hints(&ACCESS, |key| match key {
+        "remedy" => Some(in_place_of_remedy(&remedy)),
+        "rtt" | "delay" => Some("`delay` of access.down and of access.up, each half of the round trip".to_owned()),
+        _ => None,
+    })
 }
 
 fn in_place_of_remedy(remedy: &str) -> String {

@@ -16,14 +16,17 @@ use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 use crate::trace;
 
+const NONE: &str = "none";
+
 pub(crate) const GRANTS: Key = Key::optional(
     "grants",
     Kind::Other(
-        "name of a preset, or a table, see `grants = { ... }`",
-        &[Kind::Choice(&NAMES), Kind::Table("`grants = { ... }`")],
+        "name of a preset, `\"none\"`, or a table, see `grants = { ... }`",
+        &[Kind::Choice(&NAMES), Kind::Choice(&[NONE]), Kind::Table("`grants = { ... }`")],
     ),
-    "the line sends at once",
-    "The line sends only what a head end grants: cable, PON, cellular and satellite upstreams.",
+    NONE,
+    "The line sends only what a head end grants: cable, PON, cellular and satellite upstreams. `\"none\"`: it sends at \
+     once, at its `rate`.",
 );
 
 /// The values of a link technology.
@@ -227,7 +230,7 @@ pub(crate) static SECTION: Section = Section {
 
 /// Reads the grants of the direction `line`, if `table` has them; its rate becomes the mean.
 pub(crate) fn read(table: &Table<'_>, line: &mut Config) -> Option<()> {
-    if !table.has("grants") {
+    if !table.has("grants") || table.text_at(&["grants"]) == Some(NONE) {
         return Some(());
     }
     let error = |message: &str| {
@@ -255,7 +258,7 @@ pub(crate) fn read(table: &Table<'_>, line: &mut Config) -> Option<()> {
         (own, preset)
     } else {
         let name: String = table.optional("grants")?;
-        let preset = named(table, "grants", &name, "; or a table with `kind` and other keys")?;
+        let preset = named(table, "grants", &name, ", none; or a table with `kind` and other keys")?;
         (table.empty("grants", &SECTION), preset)
     };
     let grants = Grants { trace: steps, ..config(&own, preset, rate)? };

@@ -307,9 +307,13 @@ pub(crate) fn named_layer(table: &Table<'_>, name: &str) -> Option<LinkLayer> {
     found
 }
 
-/// `did you mean "pppoa-vcmux"?`: where a name of no link layer is close to one, also behind tunnels.
+/// `did you mean "pppoa-vcmux"?`: where a name of no link layer is close to one, also behind tunnels and with a VLAN.
 #[must_use]
 pub fn layer_meant(name: &str) -> Option<String> {
+    let tagged = name.strip_suffix("-vlan").map(|plain| format!("{plain} ether-vlan"));
+    if let Some(tagged) = tagged.filter(|words| LinkLayer::from_name(words).is_some()) {
+        return Some(format!("did you mean {tagged:?}?"));
+    }
     match name.rsplit_once('/') {
         Some((tunnel, carrier)) if LinkLayer::from_name(carrier).is_none() => {
             let known = nearest(carrier, Preset::candidates(carrier))?;

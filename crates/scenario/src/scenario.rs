@@ -326,8 +326,8 @@ pub(crate) fn read_root(root: &Table<'_>, file: &str) -> Option<Scenario> {
     let seed: Option<u64> = root.get("seed");
     let start_jitter: Option<Duration> = root.get("start_jitter");
     let record = record(root, duration);
-    let tcp = match root.table("tcp") {
-        Some(table) => tcp::read(&tcp::open(table), &tcp::Settings::today()),
+    let tcp = match tcp::own(root) {
+        Some(table) => tcp::read(&table, &tcp::Settings::today()),
         None => tcp::Settings::today(),
     };
     let mut topology = Topology::default();

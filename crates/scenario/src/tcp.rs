@@ -141,9 +141,20 @@ pub(crate) struct Mtu<'a> {
 }
 
 /// Opens a table of TCP's settings. The hint for the removed key `ipv6` names what says the same.
-pub(crate) fn open(table: Unopened<'_>) -> Table<'_> {
+fn open(table: Unopened<'_>) -> Table<'_> {
     let hint = "ipv6 = true is a key of a [[traffic]], and for all traffic of the file itself";
     table.open_with_hints(&TCP, |key| (key == "ipv6").then(|| hint.to_owned()))
+}
+
+/// The table `tcp` of `table`; a text in its place is taken for a `variant`.
+pub(crate) fn own<'d>(table: &Table<'d>) -> Option<Table<'d>> {
+    if let Some(text) = table.text_at(&["tcp"]) {
+        let path = table.path("tcp");
+        let hint = format!("did you mean {path}.variant = {text:?}?");
+        table.error("tcp", format!("{path} is a text, where a table is expected"), Some(hint));
+        return None;
+    }
+    table.table("tcp").map(open)
 }
 
 /// `base` with the keys of `table`.

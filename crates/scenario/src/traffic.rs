@@ -231,7 +231,7 @@ fn source(
 
 /// The TCP of a traffic: its own, or that of the file.
 fn own_tcp(table: &Table<'_>, ends: Option<&Ends>, ip: IpFields, around: &Surroundings<'_, '_>) -> Arc<Config> {
-    let own = table.table("tcp").map(tcp::open);
+    let own = tcp::own(table);
     let settings = own.as_ref().map(|own| tcp::read(own, &around.tcp));
     let settings = settings.as_ref().unwrap_or(&around.tcp);
     let config = settings.on(path_mtu(ends, around), ip).unwrap_or_else(|problem| {

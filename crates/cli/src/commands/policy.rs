@@ -53,7 +53,8 @@ pub(crate) struct OnLine {
     #[arg(long, value_name = "RATE")]
     pub(crate) down: Option<ShapedTo>,
 
-    /// Encapsulation in place of the file's line: a preset, or words of tc-cake(8), such as "ptm overhead 34"
+    /// Encapsulation in place of the file's line: a preset, or words of tc-cake(8), such as "pppoe-ptm
+    /// ether-vlan" for PPPoE over VDSL2 with a tag of the line (VLAN 7), or "ptm overhead 34"
     #[arg(long, value_name = "PRESET")]
     pub(crate) link: Option<String>,
 }

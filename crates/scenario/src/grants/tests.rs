@@ -17,6 +17,17 @@ fn every_preset_can_be_built() {
     assert_eq!(LARGEST_PACKET, WireBytes::new(1600));
 }
 
+/// `none` is a line without grants at its rate, also over grants of the file.
+#[test]
+fn grants_can_be_switched_off() {
+    let text = "duration = \"1 s\"\n[access]\ndown = { rate = \"1 Mbit/s\" }\n\
+                up = { rate = \"2 Mbit/s\", grants = { kind = \"docsis-3.1\", sustained = \"1 Mbit/s\" } }\n";
+    let off = Scenario::parse("f", text, &["access.up.grants=none".to_owned()]).expect("no grants");
+    let up = off.network_ref().links.iter().find(|link| link.hop.name == "up").expect("a line");
+    assert!(up.hop.line.grants.is_none());
+    assert_eq!(up.hop.line.rate, Some(BitRate::from_mbit_per_s(2)));
+}
+
 fn errors(up: &str) -> String {
     let text = format!("duration = \"1 s\"\n[access]\ndown = {{ rate = \"1 Mbit/s\" }}\nup = {{ {up} }}\n");
     Scenario::parse("f", &text, &[]).map(|_| ()).expect_err("it is wrong").to_string()

@@ -39,6 +39,21 @@ fn an_unknown_key_is_shown_with_its_line_and_the_likely_meaning() {
 }
 
 #[test]
+fn a_key_of_another_table_is_shown_with_its_place() {
+    let half = "`delay` of access.down and of access.up, each half of the round trip";
+    for key in ["rtt", "delay"] {
+        let text = LINE.replace("[access]\n", &format!("[access]\n{key} = \"600 ms\"\n"));
+        assert!(said(&text).ends_with(&format!("hint: {half}")), "{}", said(&text));
+    }
+    let bulk = traffic("name = \"web\"\nkind = \"bulk\"\ndirection = \"down\"\ntcp = \"bbr3\"");
+    assert_eq!(
+        said(&bulk),
+        "error: x.toml:9:7: traffic.web.tcp is a text, where a table is expected\n  |\n9 | tcp = \"bbr3\"\n  |       \
+         ^^^^^^\nhint: did you mean traffic.web.tcp.variant = \"bbr3\"?"
+    );
+}
+
+#[test]
 fn an_unknown_preset_is_shown_with_the_nearest() {
     let with = |name: &str| LINE.replace("[access]\n", &format!("[access]\nencapsulation = \"{name}\"\n"));
     assert_eq!(
@@ -47,6 +62,7 @@ fn an_unknown_preset_is_shown_with_the_nearest() {
          |                 ^^^^^^^^^^^^^^\nhint: did you mean \"bridged-vcmux\"?"
     );
     assert!(said(&with("l2tp/ethrnet")).ends_with("hint: did you mean \"l2tp/ethernet\"?"));
+    assert!(said(&with("pppoe-ptm-vlan")).ends_with("hint: did you mean \"pppoe-ptm ether-vlan\"?"));
     assert!(said(&with("ptm")).ends_with("hint: did you mean \"bridged-ptm\", \"ipoe-ptm\" or \"pppoe-ptm\"?"));
     assert!(said(&with("carrier pigeon")).contains("hint: known: ip, slip, ipoa-vcmux, "));
     // Two presets have no sum, and bytes alone no framing that is meant.

@@ -52,6 +52,10 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+/// What one ACK in a burst stands for.
+const SINGLE: &str = "One ACK in a burst: no concatenation (`docsis-1.0`, or switched off). DOCSIS 3.x sends all \
+                      waiting ACKs: `--acks N`, or `lastmile run` with `grants`.\n";
+
 /// The document that `--json` prints.
 #[derive(Serialize)]
 struct Document {
@@ -134,10 +138,13 @@ fn print(document: &Document, printer: &mut Printer) -> Result<()> {
     }
     printer.table(&table)?;
     let time = format::seconds(document.request_grant_s);
-    let acks = if document.acks_per_burst == 1 { "1 ACK".into() } else { format!("{} ACKs", document.acks_per_burst) };
+    let (acks, single) = match document.acks_per_burst {
+        1 => ("1 ACK".to_owned(), SINGLE),
+        many => (format!("{many} ACKs"), ""),
+    };
     printer.data(&format!(
         "\nrequest-grant time {time}: {:.1} bursts a second, each of {acks}; suppressed: one ACK for all packets of \
-         that time.\n",
+         that time.\n{single}",
         document.bursts_per_s
     ))?;
     Ok(())
