@@ -52,7 +52,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// What one ACK in a burst stands for.
+/// The footer where a burst has one ACK.
 const SINGLE: &str = "One ACK in a burst: no concatenation (`docsis-1.0`, or switched off). DOCSIS 3.x sends all \
                       waiting ACKs: `--acks N`, or `lastmile run` with `grants`.\n";
 

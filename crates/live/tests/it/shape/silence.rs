@@ -1,4 +1,4 @@
-//! What the machine that shapes says on the line of its own accord.
+//! A machine that shapes sends no frames of its own to the line.
 
 use super::*;
 
