@@ -12,7 +12,7 @@ use crate::diagnostics::Place;
 use crate::impairments;
 use crate::line::{self, Defaults};
 use crate::policy::{self, Policy, Position, autorate};
-use crate::queue::{self, Wire};
+use crate::queue;
 use crate::reader::{Table, Unopened};
 use crate::schema::{Key, Kind, Section};
 use crate::topology::Topology;
@@ -419,9 +419,10 @@ fn hop(table: &Table<'_>, key: &'static str, section: &'static Section, ample: B
         None => line::named_layer(&own, &own.get::<String>("encapsulation")?)?,
     };
     let layer = line::with_mtu(&own, layer, None);
+    let wire = line::wire(layer, Some(rate), 1000, Duration::ZERO);
     let queue = match own.table("queue") {
-        Some(queue) => queue::read(queue, &Wire { layer, rate: Some(rate) }),
-        None => Some(line::default_queue(&Wire { layer, rate: Some(rate) }, 1000, Duration::ZERO)),
+        Some(queue) => queue::read(queue, &wire),
+        None => Some(line::default_queue(&wire)),
     };
     let line = Config { loss: loss?, ..Config::new(Some(rate), layer, delay?) };
     Some(Hop { name: key.to_owned(), line, queue: queue? })

@@ -78,6 +78,16 @@ impl Table {
         self.entries.iter_mut().find(|(key, _)| key.name == name).map(|(_, node)| node)
     }
 
+    /// The text at the end of `path`, below this table, if there is one.
+    pub(crate) fn text_at(&self, path: &[&str]) -> Option<&str> {
+        let (last, way) = path.split_last()?;
+        let table = way.iter().try_fold(self, |table, key| match &table.get(key)?.value {
+            Value::Table(inner) => Some(inner),
+            _ => None,
+        });
+        table?.text(last)
+    }
+
     /// The text at `name`, if it is one.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         match self.get(name).map(|node| &node.value) {

@@ -11,7 +11,7 @@ use lastmile_queueing::line::Config;
 use lastmile_queueing::line::trace::Trace;
 use lastmile_queueing::spec::Spec as QueueSpec;
 use lastmile_queueing::{Overflow, fifo};
-use lastmile_units::{BitRate, ByteCount, Duration, Limit, Ratio};
+use lastmile_units::{BitRate, ByteCount, Duration, Ratio};
 
 use crate::delay::MAX_DELAY;
 use crate::diagnostics::{did_you_mean, nearest};
@@ -111,15 +111,15 @@ impl Default for Defaults {
     }
 }
 
-/// The queue of a link that says nothing about it: a FIFO of `least` packets, or where that is more of
+/// The wire of a link, on which a queue that leaves out its limit holds `least` packets, or where that is more
 /// [`DEFAULT_BUFFER`] and `wait`, for which packets stay in it whatever the load.
-pub(crate) fn default_queue(wire: &Wire, least: u32, wait: Duration) -> QueueSpec {
-    let packets = QueueSpec::fifo(least.into());
-    let Some(bytes) = wire.bytes_in(DEFAULT_BUFFER + wait) else { return packets };
-    if bytes.as_u64() <= u64::from(least) * wire.layer.on_wire(ByteCount::new(1500)).as_u64() {
-        return packets;
-    }
-    QueueSpec::Fifo(fifo::Config { limit: Limit::Wire(bytes), drop: Overflow::Tail })
+pub(crate) fn wire(layer: LinkLayer, rate: Option<BitRate>, least: u32, wait: Duration) -> Wire {
+    Wire::new(layer, rate).with_buffer(least, DEFAULT_BUFFER + wait)
+}
+
+/// The queue of a link that says nothing about it.
+pub(crate) fn default_queue(wire: &Wire) -> QueueSpec {
+    QueueSpec::Fifo(fifo::Config { limit: wire.unsaid_limit(), drop: Overflow::Tail })
 }
 
 /// Reads the keys of a direction. `None` if its queue is wrong.
@@ -173,14 +173,12 @@ pub(crate) fn read_with<'d>(
     let rate = line.rate;
     // A rate that is wrong is reported once: limits in time, which need a rate, are read by another one.
     let stand_in = table.has("rate").then_some(BitRate::from_mbit_per_s(1));
-    let wire = Wire { layer: link_layer, rate: rate.or(stand_in) };
+    let wait = line.grants.as_ref().map_or(Duration::ZERO, |grants| grants.longest_wait());
+    let wire = wire(link_layer, rate.or(stand_in), 100, wait);
     let queue = match (table.table("queue").or(inherited.queue), &defaults.queue) {
         (Some(queue), _) => queue::read(queue, &wire),
         (None, Some(queue)) => queue::checked(table, queue, &link_layer),
-        (None, None) => {
-            let wait = line.grants.as_ref().map_or(Duration::ZERO, |grants| grants.longest_wait());
-            Some(default_queue(&wire, 100, wait))
-        }
+        (None, None) => Some(default_queue(&wire)),
     };
     let queue = queue?;
     if let Some(rate) = rate {

@@ -392,13 +392,7 @@ impl<'d> Table<'d> {
     /// The text at the end of `path`, below this table, if there is one: for who must look before the tables on the
     /// way are opened.
     pub(crate) fn text_at(&self, path: &[&str]) -> Option<&'d str> {
-        let (last, way) = path.split_last()?;
-        let mut table = self.at.table;
-        for key in way {
-            let Value::Table(inner) = &table.get(key)?.value else { return None };
-            table = inner;
-        }
-        table.text(last)
+        self.at.table.text_at(path)
     }
 
     /// The files that the document may name.

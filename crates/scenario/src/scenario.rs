@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use lastmile_model::{Echo, IpFields, Listener, Names, Network, NodeIndex, Record, Source, Traffic};
 use lastmile_units::{ByteCount, Duration};
@@ -12,7 +13,7 @@ use crate::atm::edge::Edges;
 use crate::atm::{self, circuits};
 use crate::cases::{self, Case};
 use crate::diagnostics::{Diagnostic, Place, Report, Source as Text};
-use crate::document::Document;
+use crate::document::{self, Document};
 use crate::file::{self, Reading};
 use crate::files::{Disk, Files};
 use crate::kinds::FileKind;
@@ -114,6 +115,8 @@ pub struct Scenario {
     cases: Vec<Case>,
     needs: Vec<Need>,
     warnings: Report,
+    /// The keys of the file.
+    root: Arc<document::Table>,
 }
 
 impl Scenario {
@@ -160,6 +163,7 @@ impl Scenario {
     pub fn parse_among(files: Rc<dyn Files>, name: &str, text: &str, overrides: &[Override]) -> Result<Self, Report> {
         let document = Document::parse(Text::new(name, text), overrides)?;
         FileKind::Scenario.check(&document, name)?;
+        let root = Arc::new(document.root.clone());
         let reader = Reader::with_files(document, files);
         let read = read_root(&reader.root().open(&ROOT), name);
         let (report, _) = reader.finish();
@@ -167,7 +171,13 @@ impl Scenario {
             return Err(report);
         }
         let scenario = read.expect("what could not be read is in the report");
-        Ok(Self { warnings: report, ..scenario })
+        Ok(Self { warnings: report, root, ..scenario })
+    }
+
+    /// The text of the file at `key`, such as `access.up.rate`, if there is one in tables alone.
+    #[must_use]
+    pub fn text_at(&self, key: &str) -> Option<&str> {
+        self.root.text_at(&key.split('.').collect::<Vec<_>>())
     }
 
     /// The name of the scenario in results.
@@ -381,7 +391,7 @@ pub(crate) fn read_root(root: &Table<'_>, file: &str) -> Option<Scenario> {
     };
     // A network with errors may lack values from which needs are counted.
     let needs = if topology_is_complete { memory::needs(&network, &recorded, &tables) } else { Vec::new() };
-    Some(Scenario { name: name?, network, access, cases, needs, warnings: Report::default() })
+    Some(Scenario { name: name?, network, access, cases, needs, warnings: Report::default(), root: Arc::default() })
 }
 
 /// Simulated time; without traffic it does not matter.

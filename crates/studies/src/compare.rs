@@ -104,7 +104,7 @@ pub fn plan(
             // The file without the row's changes is valid, so the error is in this row.
             let scenario = load(&variant.overrides).map_err(|report| {
                 let report = report.within(&why);
-                match rows.whole_table(row) {
+                match rows.whole_table(row, file, |overrides| load(overrides).is_ok()) {
                     Some(hint) => report.hinted(&hint),
                     None => report,
                 }

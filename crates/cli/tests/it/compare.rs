@@ -330,6 +330,26 @@ fn detected(unit: &str, limiter: &serde_json::Value) -> String {
     lastmile_measure::detect::scenario::scenario(&serde_json::from_value(detection).unwrap(), "line").unwrap()
 }
 
+/// The hint repeats the file's limit where the other kind has one of its unit.
+#[test]
+fn a_hint_of_another_kind_keeps_the_limit() {
+    for (limit, repeated) in [("limit = \"100 ms\", ", ", limit = \"100 ms\""), ("", "")] {
+        let scratch = Scratch::new();
+        let queue = format!("queue = {{ {limit}kind = \"docsis-pie\", target = \"10 ms\" }}");
+        let text = format!(
+            "duration = \"9 s\"\n[access]\ndown = {{ rate = \"9 Mbit/s\" }}\nup = {{ rate = \"1 Mbit/s\", {queue} }}\n\
+             [[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\n"
+        );
+        std::fs::write(scratch.path.join("line.toml"), &text).unwrap();
+        let told = scratch.run("lastmile compare line.toml --vary access.up.queue.kind=docsis-pie,sad");
+        let hint = format!(
+            "\nhint: the other keys are those of the file's kind; --vary 'access.up.queue={{ kind = \"sad\"{repeated} \
+             }},...' replaces the whole table, each value with keys of its own\n"
+        );
+        assert!(told.code == 2 && told.stderr.ends_with(&hint), "{}", told.stderr);
+    }
+}
+
 /// The commands of the guide *Detecting a line*, and the message for a `--vary` of the kind alone.
 #[test]
 fn what_detection_writes_can_be_compared() {

@@ -36,7 +36,7 @@ pub(super) struct Around {
 impl Around {
     /// The wire behind the scheduler, at the scheduler's rate.
     pub(super) fn wire(&self) -> Wire {
-        Wire { layer: self.layer, rate: Some(self.rate) }
+        Wire::new(self.layer, Some(self.rate))
     }
 
     pub(super) fn largest_wire(&self) -> WireBytes {

@@ -4,7 +4,7 @@ use lastmile_queueing::aqm::{codel, docsis_pie, dualpi2, pie, red};
 use lastmile_queueing::spec::Problem;
 use lastmile_units::{BitRate, ByteCount, Duration, PacketCount, Ratio, WireBytes};
 
-use super::{Readable, Wait, Waits, Wire, capacity};
+use super::{LIMIT, Readable, Wait, Waits, Wire, capacity, own_limit};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 
@@ -425,13 +425,14 @@ impl Readable for red::Config {
                 "true",
                 "From `max` to twice `max` the probability grows to one, in place of a step.",
             ),
-            Key::with_default("limit", Kind::Limit, "100 packets", capacity::ABOUT),
+            LIMIT,
             RANDOM,
         ],
     };
 
     fn read(table: &Table<'_>, wire: &Wire, _depth: usize) -> Option<Self> {
-        let [min, max, limit] = ["min", "max", "limit"].map(|key| capacity::limit(table, key, wire));
+        let [min, max] = ["min", "max"].map(|key| capacity::limit(table, key, wire));
+        let limit = own_limit(table, wire);
         let probability: Option<Ratio> = table.get("probability");
         let share: Option<Ratio> = table.optional("weight");
         let burst: Option<PacketCount> = table.optional("burst");

@@ -17,15 +17,53 @@ pub(crate) const ABOUT: &str = "Capacity: packets, IP bytes, cells (on a line th
 /// The largest packet of most lines, which every capacity in time holds.
 const PACKET: ByteCount = ByteCount::new(1500);
 
+/// What a queue holds whose limit is left out: a number of packets, or where that is more what departs in a time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Buffer {
+    pub(crate) packets: u32,
+    pub(crate) time: Duration,
+}
+
+impl Buffer {
+    /// That of a queue within another one.
+    const WITHIN: Self = Self { packets: 100, time: Duration::ZERO };
+}
+
 /// Where a queue stands: the cost of a packet on the wire, and the rate that empties the queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wire {
     pub(crate) layer: LinkLayer,
     /// `None`: transmission takes no time.
     pub(crate) rate: Option<BitRate>,
+    pub(super) buffer: Buffer,
 }
 
 impl Wire {
+    /// A place for the queues of a policy.
+    pub(crate) fn new(layer: LinkLayer, rate: Option<BitRate>) -> Self {
+        Self { layer, rate, buffer: Buffer::WITHIN }
+    }
+
+    /// This wire with the buffer of a line.
+    pub(crate) fn with_buffer(self, packets: u32, time: Duration) -> Self {
+        Self { buffer: Buffer { packets, time }, ..self }
+    }
+
+    /// This wire for a queue within another one.
+    pub(crate) fn within(self) -> Self {
+        Self { buffer: Buffer::WITHIN, ..self }
+    }
+
+    /// The limit of a FIFO that leaves it out.
+    pub(crate) fn unsaid_limit(&self) -> Limit {
+        let Buffer { packets, time } = self.buffer;
+        let full = u64::from(packets).saturating_mul(self.layer.on_wire(PACKET).as_u64());
+        match self.bytes_in(time) {
+            Some(bytes) if bytes.as_u64() > full => Limit::Wire(bytes),
+            _ => Limit::Packets(PacketCount::new(packets.into())),
+        }
+    }
+
     /// This wire behind a shaper of `rate`; the slower of both empties the queue.
     pub(crate) fn shaped_to(self, rate: Option<BitRate>) -> Self {
         Self { rate: rate.into_iter().chain(self.rate).min(), ..self }

@@ -10,7 +10,7 @@ use lastmile_units::{ByteCount, Duration, PacketCount, Ratio, WireBytes};
 use super::aqm::{CE_THRESHOLD, ECN, INTERVAL, LARGEST, TARGET, codel_waits, pie_control, pie_keys, pie_waits};
 use super::sched::{class_spec, classes};
 use super::words::MaskedByte;
-use super::{BELOW, DROP, LIMIT, Readable, Waits, Wire, capacity};
+use super::{BELOW, CLASS_LIMIT, DROP, Readable, Waits, Wire, capacity};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 
@@ -280,19 +280,19 @@ const WEIGHT: Key =
 static DRR_CLASS: Section = Section {
     heading: "`classes` of `kind = \"drr\"`",
     about: "A class of deficit round robin. A packet goes to the first class that matches it, or else to the last.",
-    keys: &[MATCH, QUANTUM, BELOW, LIMIT, DROP],
+    keys: &[MATCH, QUANTUM, BELOW, CLASS_LIMIT, DROP],
 };
 
 static WFQ_CLASS: Section = Section {
     heading: "`classes` of `kind = \"wfq\"`",
     about: "A class of weighted fair queueing. A packet goes to the first class that matches it, or else to the last.",
-    keys: &[MATCH, WEIGHT, BELOW, LIMIT, DROP],
+    keys: &[MATCH, WEIGHT, BELOW, CLASS_LIMIT, DROP],
 };
 
 static WF2Q_PLUS_CLASS: Section = Section {
     heading: "`classes` of `kind = \"wf2q-plus\"`",
     about: "A class of WF2Q+. A packet goes to the first class that matches it, or else to the last.",
-    keys: &[MATCH, WEIGHT, BELOW, LIMIT, DROP],
+    keys: &[MATCH, WEIGHT, BELOW, CLASS_LIMIT, DROP],
 };
 
 /// The packet that a quantum is made for where none is given.

@@ -4,7 +4,7 @@ use lastmile_queueing::sched::hfsc::{Config, ServiceCurve, Share};
 use lastmile_units::{BitRate, Duration, WireBytes};
 
 use super::tree::{CLASSES, MATCH, NAME, PARENT, ceilings, checked, classes, items};
-use super::{BELOW, DROP, LIMIT, Readable, Wire};
+use super::{BELOW, CLASS_LIMIT, DROP, Readable, Wire};
 use crate::document::{self, Value};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
@@ -39,7 +39,7 @@ static HFSC_CLASS: Section = Section {
         Key::optional("ul", CURVE, "no limit", "What `ls` gives it at most; `rt` has no limit."),
         MATCH,
         BELOW,
-        LIMIT,
+        CLASS_LIMIT,
         DROP,
     ],
 };

@@ -136,7 +136,13 @@ pub(crate) fn kinds() -> Tagged {
     Tagged::new(&QUEUE, "kind", KINDS)
 }
 
-const LIMIT: Key = Key::with_default("limit", Kind::Limit, "100 packets", capacity::ABOUT);
+const LIMIT: Key = Key::optional(
+    "limit",
+    Kind::Limit,
+    "that of a line without `queue`; `\"100 packets\"` within another queue and in policies",
+    capacity::ABOUT,
+);
+const CLASS_LIMIT: Key = Key::with_default("limit", Kind::Limit, "100 packets", capacity::ABOUT);
 const DROP: Key = Key::with_default(
     "drop",
     Kind::Choice(&["tail", "head"]),
@@ -192,8 +198,13 @@ fn accepted(table: &Table<'_>, spec: Spec, wire: &Wire, key: fn(&Problem) -> &'s
     None
 }
 
+/// The capacity at [`LIMIT`], or that of the place.
+fn own_limit(table: &Table<'_>, wire: &Wire) -> Option<Limit> {
+    if table.has("limit") { capacity::limit(table, "limit", wire) } else { Some(wire.unsaid_limit()) }
+}
+
 fn limit_and_drop(table: &Table<'_>, wire: &Wire) -> Option<(Limit, Overflow)> {
-    let limit = capacity::limit(table, "limit", wire);
+    let limit = own_limit(table, wire);
     let drop = table.choice("drop", &[("tail", Overflow::Tail), ("head", Overflow::Head)]);
     Some((limit?, drop?))
 }
@@ -215,5 +226,5 @@ fn below(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
             table.error(key, format!("both {key} and a queue below, which has its own"), Some(hint));
         }
     }
-    read_at(queue, wire, depth + 1)
+    read_at(queue, &wire.within(), depth + 1)
 }

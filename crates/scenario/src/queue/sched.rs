@@ -7,7 +7,7 @@ use lastmile_queueing::spec::{ClassSpec, Spec};
 use lastmile_units::{PacketCount, WireBytes};
 
 use super::matching::matching;
-use super::{BELOW, DROP, LIMIT, Readable, Wire, below, fifo_of};
+use super::{BELOW, CLASS_LIMIT, DROP, LIMIT, Readable, Wire, below, fifo_of};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 
@@ -17,7 +17,7 @@ static CLASS: Section = Section {
     keys: &[
         Key::optional("match", Kind::Table("[matches](#matches)"), "every packet", "Which packets belong to it."),
         BELOW,
-        LIMIT,
+        CLASS_LIMIT,
         DROP,
     ],
 };
@@ -38,7 +38,7 @@ static CUSTOM_CLASS: Section = Section {
         Key::optional("packets", Kind::Count, "by `bytes`", "Its turn ends when it has sent this number of packets.")
             .at_least("1"),
         BELOW,
-        LIMIT,
+        CLASS_LIMIT,
         DROP,
     ],
 };
@@ -168,6 +168,6 @@ pub(super) fn class_spec(class: &Table<'_>, wire: &Wire, depth: usize) -> Option
         Some(condition) => matching(condition),
         None => Some(Match::Any),
     };
-    let queue = below(class, wire, depth);
+    let queue = below(class, &wire.within(), depth);
     Some(ClassSpec { matches: matches?, queue: queue? })
 }

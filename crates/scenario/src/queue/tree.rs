@@ -9,7 +9,7 @@ use lastmile_queueing::spec::{Problem, Spec};
 use lastmile_units::{BitRate, ByteCount, Duration, Limit, WireBytes};
 
 use super::matching::matching;
-use super::{BELOW, DROP, LIMIT, Readable, Wire, below};
+use super::{BELOW, CLASS_LIMIT, DROP, Readable, Wire, below};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 use crate::value::Portion;
@@ -57,7 +57,7 @@ static CBQ_CLASS: Section = Section {
         Key::optional("burst", Kind::WireBytes, "20 packets of `largest`", "Burst after a pause."),
         MATCH,
         BELOW,
-        LIMIT,
+        CLASS_LIMIT,
         DROP,
     ],
 };
@@ -81,7 +81,7 @@ static HTB_CLASS: Section = Section {
         ),
         MATCH,
         BELOW,
-        LIMIT,
+        CLASS_LIMIT,
         DROP,
     ],
 };
@@ -354,7 +354,7 @@ pub(super) fn classes<S>(
             }
             None
         } else {
-            let queue = below(class, &wire.shaped_to(*ceiling), depth);
+            let queue = below(class, &wire.shaped_to(*ceiling).within(), depth);
             complete &= queue.is_some();
             queue
         };

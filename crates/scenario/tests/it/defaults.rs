@@ -7,7 +7,7 @@ use lastmile_queueing::fifo;
 use lastmile_queueing::spec::{Over, Spec};
 use lastmile_scenario::Scenario;
 use lastmile_tcp::{Config, Variant, WindowScale};
-use lastmile_units::{BitRate, ByteCount, Limit, WireBytes};
+use lastmile_units::{BitRate, ByteCount, Limit, PacketCount, WireBytes};
 
 const DOWNLOAD: &str = "[[traffic]]\nname = \"a\"\nkind = \"bulk\"\ndirection = \"down\"\n";
 
@@ -164,6 +164,44 @@ fn a_buffer_is_given_in_time_or_has_at_least_100_ms() {
     assert_eq!(limit(link, "b-a"), Some(Limit::Wire(WireBytes::new(10_000))), "each way at its own rate");
     let unrated = refused("duration = \"9 s\"\n[[link]]\nfrom = \"a\"\nto = \"b\"\nqueue = { limit = \"20 ms\" }\n");
     assert!(unrated.contains("20 ms of a link without a rate has no size"), "{unrated}");
+}
+
+/// The kind of a queue that leaves out its limit changes nothing of it: 500 000 bytes at 40 Mbit/s, and 100 packets at
+/// 8 Mbit/s. A shaper holds 100 ms of its own rate; the queues within another one, and classes, hold 100 packets.
+#[test]
+fn a_named_kind_has_the_limit_of_a_line_without_a_queue() {
+    let queue = |rate: &str, keys: &str| {
+        let scenario = parsed(&line("rate = \"8 Mbit/s\"", &format!("rate = \"{rate}\", queue = {{ {keys} }}")));
+        scenario.network_ref().links.iter().find(|link| link.hop.name == "up").unwrap().hop.queue.clone()
+    };
+    let (time, packets) = (Limit::Wire(WireBytes::new(500_000)), Limit::Packets(PacketCount::new(100)));
+    let below = |queue: Spec| queue.below().into_iter().map(|queue| queue.limit().unwrap()).collect::<Vec<_>>();
+    for kind in ["fifo", "ack-filter", "ack-collapsing", "cake-ack-filter", "red"] {
+        let keys = format!("kind = \"{kind}\"");
+        assert_eq!(queue("40 Mbit/s", &keys).limit(), Some(time), "{kind}");
+        assert_eq!(queue("8 Mbit/s", &keys).limit(), Some(packets), "{kind}");
+        assert_eq!(queue("40 Mbit/s", &format!("{keys}, limit = \"7 packets\"")).limit(), "7 packets".parse().ok());
+    }
+    assert_eq!(queue("40 Mbit/s", "").limit(), Some(time));
+    for (keys, limits) in [
+        ("kind = \"sad\"", &[time] as &[_]),
+        ("kind = \"window-clamp\", window = \"64 kB\"", &[time]),
+        ("kind = \"priority\"", &[time, time]),
+        ("kind = \"sad\", queue = { kind = \"fifo\" }", &[packets]),
+        ("kind = \"priority\", classes = [{}, { queue = { kind = \"fifo\" } }]", &[packets, packets]),
+        ("kind = \"drr\", classes = [{}]", &[packets]),
+        ("kind = \"htb\", classes = [{ name = \"a\", rate = \"39 Mbit/s\" }]", &[packets]),
+        ("kind = \"tbf\", rate = \"20 Mbit/s\", burst = \"3000 wire bytes\"", &[Limit::Wire(WireBytes::new(250_000))]),
+    ] {
+        assert_eq!(below(queue("40 Mbit/s", keys)), limits, "{keys}");
+    }
+    assert_eq!(queue("40 Mbit/s", "kind = \"codel\"").limit(), "1000 packets".parse().ok());
+    let link = "duration = \"9 s\"\n[[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"40 Mbit/s\"\nqueue.kind = \"fifo\"\n\
+                back = { rate = \"4 Mbit/s\" }\n";
+    assert_eq!(limits(link), [("a-b".to_owned(), time), ("b-a".to_owned(), packets)]);
+    let access = line("rate = \"8 Mbit/s\" }, lan = { queue = { kind = \"fifo\" }", "rate = \"1 Mbit/s\"");
+    let lan = limits(&access).into_iter().find(|(name, _)| name == "cpe-client").map(|(_, limit)| limit);
+    assert_eq!(lan, Some(Limit::Wire(WireBytes::new(12_500_000))), "100 ms at 1 Gbit/s");
 }
 
 /// A packet waits up to 30 ms for a request opportunity, 560 ms for the answer and 30 ms for a slot: with 100 ms more

@@ -96,13 +96,25 @@ impl Rows {
     }
 
     /// Of a row with another `kind` of a table: how to give that kind keys of its own. The file's are those of its
-    /// kind, such as a limit in bytes where another counts packets.
-    pub(super) fn whole_table(&self, row: &Row) -> Option<String> {
+    /// kind, such as a limit in bytes where another counts packets. A limit of `file` that is valid for it is repeated.
+    pub(super) fn whole_table(
+        &self,
+        row: &Row,
+        file: &Scenario,
+        is_valid: impl Fn(&[Override]) -> bool,
+    ) -> Option<String> {
         let of_kind = |(what, value): (&String, &String)| Some((what.strip_suffix(".kind")?.to_owned(), value.clone()));
         let (table, kind) = self.what.iter().zip(&row.values).find_map(of_kind)?;
+        let limit = file.text_at(&format!("{table}.limit"));
+        let with_limit = limit.map(|limit| format!("{{ kind = \"{kind}\", limit = \"{limit}\" }}"));
+        let takes = |value: &String| {
+            let replaced = Override::set(&format!("{table}={value}"));
+            is_valid(&[row.variant.overrides.as_slice(), &[replaced]].concat())
+        };
+        let value = with_limit.filter(takes).unwrap_or_else(|| format!("{{ kind = \"{kind}\" }}"));
         Some(format!(
-            "the other keys are those of the file's kind; --vary '{table}={{ kind = \"{kind}\" }},...' replaces the \
-             whole table, each value with keys of its own"
+            "the other keys are those of the file's kind; --vary '{table}={value},...' replaces the whole table, each \
+             value with keys of its own"
         ))
     }
 }
