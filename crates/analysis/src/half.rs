@@ -206,6 +206,7 @@ impl Half {
         self.as_sent(now, start, cause, packet, opened);
         self.times.waiting.get_or_insert(now);
         self.out.max_in_flight = self.out.max_in_flight.max((self.stream.next - self.stream.una).unsigned_abs());
+        self.window.answered();
         self.limit = Some(self.limit_now());
         self.by_window(now, cause);
     }

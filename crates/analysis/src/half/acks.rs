@@ -40,7 +40,7 @@ impl Half {
         self.begin_at(now, ack);
         self.account(now, None);
         self.congestion.before_ack(self.moment(now));
-        let una = self.stream.una;
+        let (una, offered) = (self.stream.una, self.window.bytes);
         self.last.ack = AckFact { offset: ack, advance: (ack - una).max(0).unsigned_abs(), ..AckFact::default() };
         let mut covered = self.on_sack(now, base, ack, packet);
         if ack > self.stream.una {
@@ -66,6 +66,9 @@ impl Half {
         }
         if ack >= self.stream.una {
             self.on_window(now, packet);
+        }
+        if let Some(value) = timestamps::of(packet).filter(|_| self.sender.is_far) {
+            self.window.note(value, (una, offered), self.stream.una);
         }
         self.undo(now, covered, packet);
         self.times.last_ack = Some(now);

@@ -82,8 +82,19 @@ impl Half {
         self.queue.is_end && flight <= self.size.mss().cast_signed() && self.stream.una > self.stream.origin
     }
 
+    /// The limit of a sender whose data in flight fill the receiver's window. A distant one has an unknown number of
+    /// the ACKs with the last timestamp: if there is no room without these, the window is full, unless they offer a
+    /// larger one.
+    fn full_window(&self, flight: i64) -> Option<Limit> {
+        let (window, mss) = (self.window.bytes?, self.size.mss().cast_signed());
+        if flight + mss > window {
+            return Some(Limit::ReceiveWindow);
+        }
+        let unit = self.window.unit.filter(|unit| self.stream.next + mss > unit.edge)?;
+        Some(if window > unit.before { Limit::Window } else { Limit::ReceiveWindow })
+    }
+
     pub(super) fn limit_now(&self) -> Limit {
-        let mss = self.size.mss();
         let flight = self.stream.next - self.stream.una;
         if self.stream.is_opening() {
             Limit::Handshake
@@ -94,8 +105,8 @@ impl Half {
         } else if self.recovery.expiry.is_some() {
             // The answer to a probe.
             Limit::Timer
-        } else if self.window.bytes.is_some_and(|window| flight + mss.cast_signed() > window) {
-            Limit::ReceiveWindow
+        } else if let Some(limit) = self.full_window(flight) {
+            limit
         } else if !self.queue.is_full || self.is_alone(flight) {
             // A segment below the full size, or less than any window: the application had no more data.
             Limit::Application

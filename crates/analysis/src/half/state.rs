@@ -321,6 +321,39 @@ pub(crate) struct ReceiveWindow {
     pub(super) was_closed: Duration,
     /// Where it limited the sender.
     pub(super) limiting: LimitingWindow,
+    /// The ACKs with the last timestamp, for a distant sender.
+    pub(super) unit: Option<Unit>,
+}
+
+/// ACKs with the same timestamp. A sender that echoes it has the first of them, and perhaps no other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unit {
+    value: u32,
+    /// One past the last offset that the sender surely may send: that before these ACKs, and from its next data on that
+    /// of the first ACK.
+    pub(super) edge: i64,
+    first_edge: i64,
+    /// The window before these ACKs.
+    pub(super) before: i64,
+}
+
+impl ReceiveWindow {
+    /// Notes an ACK with this timestamp. `before` are the acknowledged offset and the window before it, and `una` is
+    /// the offset after it.
+    pub(super) fn note(&mut self, value: u32, before: (i64, Option<i64>), una: i64) {
+        if let ((una_before, Some(before)), Some(bytes)) = (before, self.bytes)
+            && self.unit.is_none_or(|unit| timestamps::is_before(unit.value, value))
+        {
+            self.unit = Some(Unit { value, edge: una_before + before, first_edge: una + bytes, before });
+        }
+    }
+
+    /// The sender's next data show that it has the first ACK.
+    pub(super) fn answered(&mut self) {
+        if let Some(unit) = &mut self.unit {
+            unit.edge = unit.first_edge;
+        }
+    }
 }
 
 /// The receiver's window over the time for which it limited the sender.

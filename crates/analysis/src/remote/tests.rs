@@ -13,12 +13,14 @@ const MSS: u32 = 1000;
 struct Talk {
     analysis: Analysis,
     id: u16,
+    /// The time of packets within their millisecond.
+    within: Duration,
 }
 
 impl Talk {
     /// The handshake, from 0 to 60 ms.
     fn open() -> Self {
-        let mut talk = Self { analysis: Analysis::new(), id: 1 };
+        let mut talk = Self { analysis: Analysis::new(), id: 1, within: Duration::ZERO };
         let options = Options::syn(SynOptions { mss: Some(1460), window_scale: Some(2), sack_permitted: true });
         let syn = Meta { flags: TcpFlags::SYN, ..Meta::default() };
         talk.packet(20, true, syn, options.with_timestamps(0, 0), 0);
@@ -36,7 +38,7 @@ impl Talk {
         let mut meta = Meta { header_len, ip_len: u16::from(header_len) + payload as u16, ip_id: self.id, ..meta };
         meta.set_options(options);
         self.id += 1;
-        let at = Instant::ZERO + Duration::from_ms(u64::from(ms));
+        let at = Instant::ZERO + Duration::from_ms(u64::from(ms)) + self.within;
         self.analysis.packet(at, &Parsed { meta, key: FlowKey { addresses, protocol: 6 }, transport_offset: 20 });
     }
 
@@ -311,4 +313,31 @@ fn what_ends_a_silence_after_losses_before_the_capture_is_a_timeout() {
     assert_eq!((repeats.lost_before_capture, up.volume.bytes_new), (20, 31_000));
     // Until its ACK.
     assert_eq!(up.events.longest_stall, Duration::from_ms(740));
+}
+
+/// Five segments a millisecond over a round trip of 40 ms, each acknowledged on arrival. An echo stands for five ACKs,
+/// of which the sender had one to five: a window of 200 segments is full, one that grows by 4 bytes a millisecond may
+/// be, and one of 207 has room.
+#[test]
+fn a_window_is_full_whichever_ack_of_a_timestamp_released_the_data() {
+    // For 200 ms; the 16 000 bytes of the SYN-ACK's window are full for 37 ms before. The last of five packets is sure.
+    for (window, growth, limit, least) in [
+        (50_000, 0, Limit::ReceiveWindow, 37 + 200),
+        (50_000, 1, Limit::Window, 160),
+        (51_750, 0, Limit::CongestionWindow, 200),
+    ] {
+        let mut talk = Talk::open();
+        for ms in 0..240 {
+            for place in 0..5 {
+                talk.within = Duration::from_us(200 * u64::from(place));
+                let number = 5 * ms + place;
+                talk.data((40 + ms, 60 + ms), number, if ms < 40 { 20 } else { 20 + ms });
+                let (ack_number, window) = (SeqNumber::new(1 + (number + 1) * MSS), window + growth * ms as u16);
+                let meta = Meta { seq: SeqNumber::new(1), ack: ack_number, window, ..ack() };
+                talk.packet(60 + ms, false, meta, Options::NONE.with_timestamps(60 + ms, 1), 0);
+            }
+        }
+        let shares = talk.up().limits.shares;
+        assert!(shares.of(limit) >= Duration::from_ms(least), "{window} {growth}: {shares:?}");
+    }
 }

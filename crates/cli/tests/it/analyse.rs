@@ -209,6 +209,39 @@ fn at_the_receiver_causes_are_those_of_the_sender() {
     assert!(seen[0] > 600 && seen[1] > 10, "{seen:?}");
 }
 
+/// At 160 Mbit/s a unit of timestamps, 1 ms, is 20 kB: several ACKs have the same timestamp.
+#[test]
+fn a_full_receive_window_shows_at_the_receiver_of_a_fast_line() {
+    const FAST: &str = r#"
+name = "A window of 2 MB over 200 Mbit/s"
+duration = "4 s"
+
+[access]
+encapsulation = "docsis"
+down = { rate = "200 Mbit/s", delay = "20 ms", queue = { limit = "100 ms" } }
+up = { rate = "25 Mbit/s", delay = "20 ms", queue = { limit = "100 ms" } }
+backbone = { delay = "30 ms", rate = "10 Gbit/s" }
+lan = { rate = "10 Gbit/s" }
+
+[[traffic]]
+name = "download"
+kind = "bulk"
+direction = "down"
+tcp = { receive_window = "2 MB" }
+"#;
+    let dir = folder("analyse-fast");
+    let (file, out) = (dir.join("fast.toml"), dir.join("out"));
+    std::fs::write(&file, FAST).unwrap();
+    let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
+    let links = ["--capture", "server-gateway", "--capture", "client-cpe"];
+    assert!(lastmile(&[&["run", file, "--out", out][..], &links].concat()).status.success());
+    let shares = ["server-gateway", "client-cpe"].map(|link| {
+        let analysis = json(&["analyse", &format!("{out}/{link}.pcapng"), "--json"]);
+        analysis["files"][0]["connections"][0]["limited_by"]["receive_window"].as_f64().unwrap()
+    });
+    assert!(shares[0] > 0.7 && (shares[0] - shares[1]).abs() < 0.03, "{shares:?}");
+}
+
 #[test]
 fn the_folder_of_a_run_has_its_counters_beside_those_of_its_captures() {
     let out = simulate(
