@@ -28,19 +28,35 @@ command -v chromium >/dev/null || command -v chromium-browser >/dev/null || comm
 }
 
 cd web
-tests=(tests/*.test.mjs)
+options=("$@")
+# run FILE...: files of tests wait for browsers most of the time, so two run at once.
+run() { LASTMILE=$target/debug/lastmile SITE=$target/web/site node --test --test-concurrency=2 "${options[@]}" "$@"; }
+# Files that need the module are tested when it is built, all others beside its build.
+with_module=(tests/playground.test.mjs tests/stories-page.test.mjs)
+others=()
+for file in tests/*.test.mjs; do
+  [[ " ${with_module[*]} " == *" $file "* ]] || others+=("$file")
+done
+site=
 if rustc --print target-libdir --target wasm32-unknown-unknown | xargs test -d && command -v xz >/dev/null; then
   # The profile `dev`: its macros and build scripts are compiled already. The released module is optimised for three
   # minutes more.
-  (unset RUSTC_WORKSPACE_WRAPPER && cd .. && CARGO_PROFILE_DEV_DEBUG=false "$cargo" build --quiet --locked \
-    --target wasm32-unknown-unknown --package lastmile-playground)
-  module=$target/wasm32-unknown-unknown/debug/lastmile_playground.wasm
-  LASTMILE_WASM_OPT=0 node build.mjs site "$module" "$target/web/site" >/dev/null
+  (
+    unset RUSTC_WORKSPACE_WRAPPER
+    (cd .. && CARGO_PROFILE_DEV_DEBUG=false "$cargo" build --quiet --locked \
+      --target wasm32-unknown-unknown --package lastmile-playground)
+    module=$target/wasm32-unknown-unknown/debug/lastmile_playground.wasm
+    LASTMILE_WASM_OPT=0 node build.mjs site "$module" "$target/web/site" >/dev/null
+  ) &
+  site=$!
 else
   say "continuing without the target wasm32-unknown-unknown or xz: playground and stories are not tested"
-  tests=("${tests[@]/tests\/playground.test.mjs/}")
-  tests=("${tests[@]/tests\/stories-page.test.mjs/}")
 fi
 [ -x "$target/debug/lastmile" ] || (cd .. && "$cargo" test --workspace --locked --no-run --quiet)
-# Files of tests wait for browsers most of the time: two at once.
-LASTMILE=$target/debug/lastmile SITE=$target/web/site exec node --test --test-concurrency=2 "$@" ${tests[@]}
+status=0
+run "${others[@]}" || status=$?
+if [ -n "$site" ]; then
+  wait "$site"
+  run "${with_module[@]}" || status=$?
+fi
+exit "$status"
