@@ -31,32 +31,32 @@ cd web
 options=("$@")
 # run FILE...: files of tests wait for browsers most of the time, so two run at once.
 run() { LASTMILE=$target/debug/lastmile SITE=$target/web/site node --test --test-concurrency=2 "${options[@]}" "$@"; }
-# Files that need the module are tested when it is built, all others beside its build.
+# Files that need the module are tested as soon as it is built, beside the others.
 with_module=(tests/playground.test.mjs tests/stories-page.test.mjs)
 others=()
 for file in tests/*.test.mjs; do
   [[ " ${with_module[*]} " == *" $file "* ]] || others+=("$file")
 done
-site=
-if rustc --print target-libdir --target wasm32-unknown-unknown | xargs test -d && command -v xz >/dev/null; then
+test_with_module() {
   # The profile `dev`: its macros and build scripts are compiled already. The released module is optimised for three
   # minutes more.
-  (
-    unset RUSTC_WORKSPACE_WRAPPER
-    (cd .. && CARGO_PROFILE_DEV_DEBUG=false "$cargo" build --quiet --locked \
-      --target wasm32-unknown-unknown --package lastmile-playground)
-    module=$target/wasm32-unknown-unknown/debug/lastmile_playground.wasm
-    LASTMILE_WASM_OPT=0 node build.mjs site "$module" "$target/web/site" >/dev/null
-  ) &
-  site=$!
+  (unset RUSTC_WORKSPACE_WRAPPER && cd .. && CARGO_PROFILE_DEV_DEBUG=false "$cargo" build --quiet --locked \
+    --target wasm32-unknown-unknown --package lastmile-playground)
+  local module=$target/wasm32-unknown-unknown/debug/lastmile_playground.wasm
+  LASTMILE_WASM_OPT=0 node build.mjs site "$module" "$target/web/site" >/dev/null
+  run "${with_module[@]}"
+}
+[ -x "$target/debug/lastmile" ] || (cd .. && "$cargo" test --workspace --locked --no-run --quiet)
+output=$(mktemp)
+trap 'rm -f "$output"' EXIT
+if rustc --print target-libdir --target wasm32-unknown-unknown | xargs test -d && command -v xz >/dev/null; then
+  test_with_module >"$output" 2>&1 &
 else
   say "continuing without the target wasm32-unknown-unknown or xz: playground and stories are not tested"
+  true &
 fi
-[ -x "$target/debug/lastmile" ] || (cd .. && "$cargo" test --workspace --locked --no-run --quiet)
 status=0
 run "${others[@]}" || status=$?
-if [ -n "$site" ]; then
-  wait "$site"
-  run "${with_module[@]}" || status=$?
-fi
+wait $! || status=$?
+cat "$output"
 exit "$status"

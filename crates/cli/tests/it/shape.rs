@@ -460,7 +460,9 @@ fn supervised_it_answers_between_two_starts_and_ends() {
     let mut supervisor = site.start(&["--supervise"]);
     // The child has reported by then.
     thread::sleep(Duration::from_secs(2));
+    // No later start finds the interface.
     ip(&format!("-n {} link set east down", site.hosts.middle.name()));
+    ip(&format!("-n {} link set east name elsewhere", site.hosts.middle.name()));
     kill("KILL", site.status()["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).unwrap());
     supervisor.says("another starts in 3200 ms");
     let between = "the shaper ended, and another starts soon; the bridge carries packets\n";
