@@ -51,7 +51,7 @@ test: ## Run every check: format, lints, tests, API documentation, and live test
 	$(CARGO) fmt --all --check
 	$(CARGO) test --workspace --locked --no-run
 	@scripts/beside.sh '$(CHECK_TABLES); scripts/python-tests.sh' scripts/web-tests.sh
-	@scripts/beside.sh --idle 'RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked; scripts/check-arm64.sh' \
+	@scripts/beside.sh 'RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked; scripts/check-arm64.sh' \
 	  scripts/live-tests.sh
 
 .PHONY: same-bytes
