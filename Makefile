@@ -50,8 +50,8 @@ test: ## Run every check: format, lints, tests, API documentation, and live test
 	@scripts/setup.sh test
 	$(CARGO) fmt --all --check
 	$(CARGO) test --workspace --locked --no-run
-	@scripts/beside.sh '$(CHECK_TABLES); scripts/python-tests.sh; scripts/check-arm64.sh' scripts/web-tests.sh
-	@scripts/beside.sh 'RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked' scripts/live-tests.sh
+	@scripts/beside.sh 'scripts/check-arm64.sh; $(CHECK_TABLES); scripts/python-tests.sh' scripts/web-tests.sh
+	@scripts/beside.sh --idle 'RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked' scripts/live-tests.sh
 
 .PHONY: same-bytes
 same-bytes: ## Check that equal seeds give equal bytes: every scenario with a debug build and with an optimised one

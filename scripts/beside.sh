@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
 # Runs COMMAND with its output shown, and with it the shell command OTHER, whose output follows at the end: `beside.sh
-# OTHER COMMAND...`. Fails if either fails. OTHER has the lowest priority: COMMAND often waits, as live tests do for
-# their lines and pages for browsers, and OTHER takes the processor time that it leaves.
+# [--idle] OTHER COMMAND...`. Fails if either fails. With --idle OTHER has the lowest priority: COMMAND mostly waits, as
+# live tests do for their lines, and OTHER takes the processor time that it leaves. Without, both share.
 set -euo pipefail
-idle=(nice -n 19)
-! chrt --idle 0 true 2>/dev/null || idle+=(chrt --idle 0)
-other=${1:?usage: scripts/beside.sh OTHER COMMAND...}
+idle=()
+if [ "${1:-}" = --idle ]; then
+  shift
+  idle=(nice -n 19)
+  ! chrt --idle 0 true 2>/dev/null || idle+=(chrt --idle 0)
+fi
+other=${1:?usage: scripts/beside.sh [--idle] OTHER COMMAND...}
 shift
 
 output=$(mktemp)
