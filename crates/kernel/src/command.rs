@@ -44,8 +44,8 @@ pub struct Command {
     pub leaves: Option<Expected>,
     /// Differences from the policy that the object of this command has: where it fails, they are none.
     pub remarks: Vec<String>,
-    /// The words of a command that takes away the object of an earlier one, where this one fails.
-    undo: Vec<String>,
+    /// A command that takes away the object of an earlier one, where this one fails.
+    undo: Option<String>,
 }
 
 impl Command {
@@ -57,7 +57,7 @@ impl Command {
             input: None,
             leaves: None,
             remarks: vec![],
-            undo: vec![],
+            undo: None,
         }
     }
 
@@ -93,7 +93,7 @@ impl Command {
     /// Sets the command that takes away the object of an earlier one, where this one fails.
     #[must_use]
     pub fn or_undo(mut self, words: &str) -> Self {
-        self.undo = words.split_whitespace().map(str::to_owned).collect();
+        self.undo = Some(words.to_owned());
         self
     }
 
@@ -113,7 +113,7 @@ impl Command {
     /// The command for its failure, if there is one.
     #[must_use]
     pub fn undo(&self) -> Option<Self> {
-        (!self.undo.is_empty()).then(|| Self::new(&self.undo.join(" ")))
+        self.undo.as_deref().map(Self::new)
     }
 
     /// The text on its standard input, with [`DEVICE`], [`IFB`] and [`TABLE`] for names.

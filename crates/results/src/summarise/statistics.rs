@@ -41,7 +41,7 @@ pub(super) fn round_trip(times: impl Iterator<Item = Duration>) -> RoundTrip {
     response(times.collect(), 0)
 }
 
-/// The distribution of `times`, whose percentiles rank so many `unanswered` requests above all of them.
+/// The distribution of `times`, whose percentiles rank the number of `unanswered` requests above all of them.
 pub(super) fn response(mut times: Vec<Duration>, unanswered: usize) -> RoundTrip {
     times.sort_unstable();
     let (Some(min), Some(max)) = (times.first().copied(), times.last().copied()) else { return RoundTrip::default() };
