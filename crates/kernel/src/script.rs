@@ -132,7 +132,7 @@ fi
 const FLOWTABLES: &str = "
 # Packets of offloaded flows pass no rules.
 case $(try nft list flowtables) in
-    *'hook ingress priority'*)
+    *'\tflowtable '*)
         printf '%s\\n' \"nft has a flowtable: packets of offloaded flows pass no rules here, \\
 and with hardware offload no queue; switch flow offloading off\" >&2
         ;;
