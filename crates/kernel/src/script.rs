@@ -131,12 +131,10 @@ fi
 /// ports below the device, too, as that of PPPoE.
 const FLOWTABLES: &str = "
 # Packets of offloaded flows pass no rules.
-case $(try nft list flowtables) in
-    *'\tflowtable '*)
-        printf '%s\\n' \"nft has a flowtable: packets of offloaded flows pass no rules here, \\
+if try nft list flowtables | grep -q '^[[:space:]]*flowtable '; then
+    printf '%s\\n' \"nft has a flowtable: packets of offloaded flows pass no rules here, \\
 and with hardware offload no queue; switch flow offloading off\" >&2
-        ;;
-esac
+fi
 ";
 
 /// An earlier set-up stays where this one cannot be made.
