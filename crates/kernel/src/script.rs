@@ -54,7 +54,7 @@ pub fn write(configuration: &Configuration, devices: Devices<'_>) -> String {
         script.text.push_str(&frames(device));
     }
     script.text.push_str(PPPOE);
-    script.text.push_str(FLOWTABLES);
+    script.text.push_str(&flowtables());
     if configuration.has_ifb {
         script.text.push_str(OTHERS_IFB);
     }
@@ -127,15 +127,22 @@ if grep -qs \" $DEV\\$\" /proc/net/pppoe; then
 fi
 ";
 
+/// The warning where packets can pass no rule of a device.
+pub const FLOWTABLE: &str = "nft has a flowtable: offloaded packets pass no rules here, and in hardware no queue; \
+                             switch flow offloading off";
+
 /// A flowtable sends the packets of its flows on from the ingress of a device, past the hook of the rules. It names
-/// ports below the device, too, as that of PPPoE.
-const FLOWTABLES: &str = "
+/// ports below the device, too, as that of PPPoE. Without a pipeline, whose programs run side by side.
+fn flowtables() -> String {
+    format!(
+        "
 # Packets of offloaded flows pass no rules.
-if try nft list flowtables | grep -q '^[[:space:]]*flowtable '; then
-    printf '%s\\n' \"nft has a flowtable: packets of offloaded flows pass no rules here, \\
-and with hardware offload no queue; switch flow offloading off\" >&2
-fi
-";
+case $(try nft list flowtables) in
+*'flowtable '*'hook '*) printf '%s\\n' \"{FLOWTABLE}\" >&2 ;;
+esac
+"
+    )
+}
 
 /// An earlier set-up stays where this one cannot be made.
 const OTHERS_IFB: &str = "

@@ -1,6 +1,6 @@
 //! Changes of the machine: applies, removes, verifies.
 
-use lastmile_kernel::script::ifb_of;
+use lastmile_kernel::script::{self, ifb_of};
 use lastmile_kernel::stab::Device;
 use lastmile_live::Error;
 use lastmile_live::stop::Stop;
@@ -64,10 +64,7 @@ pub(super) fn run(arguments: &Arguments, plan: &Plan, printer: &mut Printer) -> 
             ));
         }
         if tc::has_flowtable() {
-            printer.talk(
-                "nft has a flowtable: packets of offloaded flows pass no rules here, and with hardware offload no \
-                 queue; switch flow offloading off",
-            );
+            printer.talk(script::FLOWTABLE);
         }
         return Ok(Exit::Done);
     }
