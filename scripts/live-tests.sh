@@ -15,8 +15,11 @@ probe="lastmile-probe-$$"
 ip netns add "$probe" 2>/dev/null || skip "network namespaces are not allowed here"
 ip netns delete "$probe"
 
-# All packages, so that cargo takes the features and thus the binaries of `cargo test --workspace`: with three packages
-# alone it would compile most of the workspace once more. The runner skips the binaries of other packages.
-export PACKAGES='lastmile-live lastmile-measure lastmile-cli'
-exec "${CARGO:-cargo}" test --config 'target."cfg(unix)".runner="scripts/test-processes.sh"' \
-  --locked --workspace --tests --no-fail-fast --quiet -- "$@"
+# cargo calls the runner in each package's folder with its binary. All packages, so that cargo takes the features and
+# thus the binaries of `cargo test --workspace`: with three packages alone it would compile most of the workspace again.
+binaries=$(mktemp)
+trap 'rm -f "$binaries"' EXIT
+export BINARIES=$binaries PACKAGES='lastmile-live lastmile-measure lastmile-cli'
+"${CARGO:-cargo}" test --config 'target."cfg(unix)".runner="scripts/name-binary.sh"' \
+  --locked --workspace --tests --quiet
+scripts/test-processes.sh "$@" <"$binaries"
