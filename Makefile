@@ -27,6 +27,7 @@ PACKETS ?= 1
 HARDSHIP_SECONDS ?= 3600
 # Tests of one binary at a time: many wait for time limits and for other programs.
 TEST_THREADS := $(shell echo $$((3 * $$(getconf _NPROCESSORS_ONLN))))
+IDLE_TESTS = scripts/beside.sh scripts/check-arm64.sh $(CARGO) test --workspace --locked
 CHECK_TABLES = ! command -v python3 > /dev/null || python3 scripts/tables.py --check
 # Seconds that each fuzz target runs.
 FUZZ_SECONDS ?= 60
@@ -46,12 +47,13 @@ demo: ## Simulate an upload that starves a download, then the same line with two
 test: export RUSTC_WORKSPACE_WRAPPER = $(abspath scripts/rustc-of-tests.sh)
 # rustdoc has the options of the compiler, and may not share its increments.
 test: export CARGO_INCREMENTAL = 0
+test: export RUST_TEST_THREADS = $(TEST_THREADS)
 test: ## Run every check: format, lints, tests, API documentation, and live tests where the machine allows them
 	@scripts/setup.sh test
 	$(CARGO) fmt --all --check
 	$(CARGO) test --workspace --locked --no-run
-	@scripts/beside.sh 'scripts/check-arm64.sh; $(CHECK_TABLES); scripts/python-tests.sh' scripts/web-tests.sh
-	@scripts/beside.sh --idle 'RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --workspace --locked' scripts/live-tests.sh
+	@scripts/beside.sh '$(CHECK_TABLES); scripts/python-tests.sh' scripts/web-tests.sh
+	@scripts/beside.sh --idle '$(IDLE_TESTS)' scripts/live-tests.sh
 
 .PHONY: same-bytes
 same-bytes: ## Check that equal seeds give equal bytes: every scenario with a debug build and with an optimised one
