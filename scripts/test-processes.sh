@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the live tests of the binaries on standard input: a line has the folder to run in, a tabulator, and the binary.
 # Each test is a separate process, because namespaces are named after the process that created them, and several run at
-# once: as many as there are processors where they measure a line, otherwise five times as many, for most of a test is
+# once: as many as there are processors where they measure a line, otherwise four times as many, for most of a test is
 # waiting. Tests of minutes run beside these. Tests that need a processor for themselves run last, one after the other.
 # Arguments are parts of the names of the tests to run, or --nocapture, which shows all their output. A test that fails
 # among others runs once more without them, because other processes can delay what it measures. A test that passes only
@@ -62,7 +62,7 @@ some() {
   awk -F '\t' -v alone="$alone" -v few="$few" -v minutes="$minutes" "NF && $2" <<<"$tests" | run ok "$1"
 }
 some "$(nproc)" '$3 ~ minutes' &
-some $((5 * $(nproc))) '$3 !~ alone && $3 !~ few && $3 !~ minutes'
+some $((4 * $(nproc))) '$3 !~ alone && $3 !~ few && $3 !~ minutes'
 some "$(nproc)" '$3 ~ few'
 wait
 some 1 '$3 ~ alone'
