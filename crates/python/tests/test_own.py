@@ -77,7 +77,8 @@ def results(run: lm.Run) -> dict[str, Any]:
     summary = json.loads(run.json())
     del summary["inputs"], summary["events"]
     for link in summary["links"]:
-        del link["queue_limit_bytes"]
+        for unit in ("bytes", "packets", "wire_bytes"):
+            del link[f"queue_limit_{unit}"]
         for counter in link["counters"]:
             counter["kind"] = ""
     return dict(summary)

@@ -17,7 +17,7 @@ pub use self::calls::Calls;
 pub(crate) use self::cell::WHOLE_RUN;
 use self::cell::{Cell, Quantity};
 pub use self::network::MeasuredNetwork;
-pub use self::queues::Queues;
+pub use self::queues::{Queues, about_the_limits};
 pub use self::unloaded::{Baseline, Unloaded};
 use crate::Run;
 use crate::format;

@@ -40,7 +40,7 @@ pub use self::conservation::{Account, Conservation};
 pub use self::document::{Document, Timing};
 pub use self::flow::{Flow, FlowKind, FlowLimits, FlowSetup, Shares, Transport};
 pub use self::group::{Group, Spread};
-pub use self::link::{ClassDelay, Counter, Delay, Disorder, Grants, Link, LinkQueue};
+pub use self::link::{ClassDelay, Counter, Delay, Disorder, Grants, Link, LinkQueue, QueueLimit};
 pub use self::phase::{Phase, PhaseFlow, PhaseLink, PhaseProbe};
 pub use self::probe::{Distribution, PageResponse, Pages, Probe, RoundTrip};
 pub use self::sharing::{Fairness, Line, LineFairness};

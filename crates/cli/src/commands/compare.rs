@@ -75,9 +75,10 @@ fn print(arguments: &Arguments, compared: &Compared, printer: &mut Printer) -> R
     let alone = comparison::about_the_baseline(&measured).map(|about| format!("{about}\n"));
     let seeds = arguments.seeds.map(|seeds| format!("Means of {seeds} seeds, with 95 % intervals.\n"));
     let probe = comparison::about_the_probe(&measured).map(|about| format!("{about}\n"));
+    let limits = comparison::about_the_limits(comparison).map(|about| format!("{about}\n"));
     let rows = comparison::about_the_rows(comparison, &measured);
-    let [alone, seeds, probe] = [alone, seeds, probe].map(Option::unwrap_or_default);
-    printer.data(&format!("\n{alone}{seeds}{rows}\n{probe}\n"))?;
+    let [alone, seeds, probe, limits] = [alone, seeds, probe, limits].map(Option::unwrap_or_default);
+    printer.data(&format!("\n{alone}{seeds}{rows}\n{probe}{limits}\n"))?;
     printer.table(&compared.table())?;
     if arguments.seeds.is_none() {
         let width = printer.width();

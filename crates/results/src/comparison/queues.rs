@@ -4,6 +4,7 @@ use lastmile_queueing::DropReason;
 use serde::Serialize;
 
 use super::cell::{Cell, Quantity};
+use super::{Comparison, Seeded, distinct, network};
 use crate::format;
 use crate::schema::{Phase, Summary};
 
@@ -69,6 +70,39 @@ impl Queues {
             Cell::count("ACKs merged", self.acks_merged).told_from(1.0).of_the_run(),
         ]
     }
+}
+
+/// The most limits that a sentence names: of more, as where a list of limits is compared, the rows say which.
+const NAMED_LIMITS: usize = 3;
+
+/// The limits of the line's own queues in a sentence, for the rows without a middlebox, which has queues of its own.
+/// `None` without a limit, or with more than a sentence names.
+#[must_use]
+pub fn about_the_limits(comparison: &Comparison) -> Option<String> {
+    let own: Vec<(&str, String)> =
+        comparison.rows.iter().filter_map(|row| Some((&*row.label, limits_of(row)?))).collect();
+    let limits = distinct(own.iter().map(|(_, limits)| limits));
+    let of_all = limits.len() == 1 && own.len() == comparison.rows.len();
+    let with_rows = |limits: &&String| {
+        let rows: Vec<&str> = own.iter().filter(|(_, of_row)| of_row == *limits).map(|(label, _)| *label).collect();
+        if of_all { (*limits).clone() } else { format!("{limits} ({})", rows.join(", ")) }
+    };
+    let told: Vec<String> = limits.iter().map(with_rows).collect();
+    (1..=NAMED_LIMITS).contains(&told.len()).then(|| format!("Limits of the line's own queues: {}.", told.join("; ")))
+}
+
+/// The limits of both directions of a line without a middlebox, if each has one.
+fn limits_of(row: &Seeded) -> Option<String> {
+    let summary = &row.runs.first()?.summary;
+    if network::is_network(summary) || summary.links.iter().any(|link| link.name.starts_with("middlebox")) {
+        return None;
+    }
+    let limit = |way: &str| {
+        let of_way = summary.links.iter().filter(|link| link.name.split('-').next() == Some(way));
+        let limits = distinct(of_way.map(|link| link.limit.in_words()));
+        if let [Some(limit)] = &limits[..] { Some(format!("{limit} {way}")) } else { None }
+    };
+    Some(format!("{}, {}", limit("down")?, limit("up")?))
 }
 
 /// The links of a line whose queues a packet of each direction crosses.

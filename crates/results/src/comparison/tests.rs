@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::schema::{
-    Applications, Backup, Delay, FlowSetup, Line, Link, LinkQueue, PhaseFlow, PhaseProbe, Probe, RoundTrip,
+    Applications, Backup, Delay, FlowSetup, Line, Link, LinkQueue, PhaseFlow, PhaseProbe, Probe, QueueLimit, RoundTrip,
 };
 
 fn probe(protocol: &str, received: u64) -> Probe {
@@ -375,4 +375,33 @@ fn all_rows_measure_one_phase() {
     let (rows, about) = places(&[&served, &other]);
     assert_eq!(rows, ["during up", "during it"]);
     assert!(about.starts_with("Measured different parts of the runs: cake during up; other during it; "), "{about}");
+}
+
+/// Limits are named for rows whose queue is the line's own, once where all have the same ones.
+#[test]
+fn the_limits_of_the_lines_own_queues_are_named() {
+    let link = |name: &str, limit| Link { name: name.into(), limit, ..Link::default() };
+    let packets = |count| QueueLimit { queue_limit_packets: Some(count), ..QueueLimit::default() };
+    let bytes = |count| QueueLimit { queue_limit_bytes: Some(count), ..QueueLimit::default() };
+    let on_wire = QueueLimit { queue_limit_wire_bytes: Some(1_250_000), ..QueueLimit::default() };
+    let run = |label: &str, up| Run {
+        label: label.into(),
+        own: Vec::new(),
+        summary: Summary { links: vec![link("down", on_wire), link("up", up)], ..Summary::default() },
+        series: Vec::new(),
+    };
+    let about = |runs: &[Run]| about_the_limits(&Comparison::of(runs.to_vec()));
+    let same = "Limits of the line's own queues: 1.25 MB on the wire down, 1\u{202f}000 packets up.";
+    let rows = [run("fifo", packets(1_000)), run("sad", packets(1_000)), run("short", bytes(16_000))];
+    assert_eq!(about(&rows[..2]).unwrap(), same);
+    let mut boxed = run("cake", bytes(206_000));
+    boxed.summary.links.push(link("middlebox-up", QueueLimit::default()));
+    let of_none = same.replace("up.", "up (fifo).");
+    assert_eq!(about(&[rows[0].clone(), boxed.clone()]).unwrap(), of_none);
+    let differ = "Limits of the line's own queues: 1.25 MB on the wire down, 1\u{202f}000 packets up (fifo, sad); 1.25 MB on \
+                  the wire down, 16 kB up (short).";
+    assert_eq!(about(&rows).unwrap(), differ);
+    let many: Vec<Run> = (0..4).map(|kind| run(&kind.to_string(), bytes(16_000 + kind * 1_000))).collect();
+    assert_eq!(about(&many), None);
+    assert_eq!(about(&[boxed]), None);
 }

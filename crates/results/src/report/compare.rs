@@ -94,6 +94,7 @@ pub(crate) fn summary(comparison: &Comparison) -> Markup {
                  Queues are those of the line and of a middlebox at its near end; drops and merged ACKs "
                 "are theirs over the whole run, as are the values of calls and datagrams, which are those of the worst."
                 @if let Some(about) = comparison::about_the_probe(&measured) { " " (about) }
+                @if let Some(about) = comparison::about_the_limits(comparison) { " " (about) }
             }
             @if let Some(about) = comparison::about_the_baseline(&measured) { " " (about) }
             @if comparison.seeds() > 1 {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::format;
+
 /// One link and direction: queue, transmitter, wire.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Link {
@@ -20,8 +22,9 @@ pub struct Link {
     /// Payload per second of full-sized segments of the flows that cross it; with several sizes the
     /// largest rate.
     pub payload_capacity_bps: Option<f64>,
-    /// The queue's limit, if it is counted in bytes.
-    pub queue_limit_bytes: Option<u64>,
+    /// The limit of its queue.
+    #[serde(flatten)]
+    pub limit: QueueLimit,
     /// Bits sent on the wire, headers and cells included.
     pub wire_bits: u64,
     /// IP bytes sent.
@@ -40,6 +43,29 @@ pub struct Link {
     /// Results of its queue.
     #[serde(flatten)]
     pub queue: LinkQueue,
+}
+
+/// The limit of a queue, if it has one limit: one of the three, and none where cells are counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct QueueLimit {
+    /// IP bytes.
+    pub queue_limit_bytes: Option<u64>,
+    /// Packets.
+    #[serde(default)]
+    pub queue_limit_packets: Option<u64>,
+    /// Bytes on the wire, headers and cells included.
+    #[serde(default)]
+    pub queue_limit_wire_bytes: Option<u64>,
+}
+
+impl QueueLimit {
+    /// The limit in words, such as `100 packets`.
+    #[must_use]
+    pub fn in_words(&self) -> Option<String> {
+        let on_wire = self.queue_limit_wire_bytes.map(|bytes| format!("{} on the wire", format::bytes(bytes)));
+        let packets = self.queue_limit_packets.map(|packets| format!("{} packets", format::grouped(packets)));
+        on_wire.or(packets).or_else(|| self.queue_limit_bytes.map(format::bytes))
+    }
 }
 
 /// Packets that the wire of a link duplicated or reordered.

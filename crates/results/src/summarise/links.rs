@@ -10,7 +10,7 @@ use super::run::Run;
 use super::statistics::{delay, grants};
 use crate::bounds::Span;
 use crate::format::to_f64;
-use crate::schema::{ClassDelay, Counter, Disorder, Link, LinkQueue};
+use crate::schema::{ClassDelay, Counter, Disorder, Link, LinkQueue, QueueLimit};
 
 impl Run<'_> {
     pub(super) fn links(&self) -> Vec<Link> {
@@ -46,7 +46,7 @@ impl Run<'_> {
             rate_bps: mean_rate.map(|rate| to_f64(rate.as_bps())),
             delay_s: spec.hop.line.delay.as_secs_f64(),
             payload_capacity_bps: self.payload_capacity_bps(index, spec, whole),
-            queue_limit_bytes: limit_in_bytes(&spec.hop.queue),
+            limit: limit(&spec.hop.queue),
             wire_bits,
             ip_bytes: link.stats.transmitted.bytes,
             packets: link.stats.transmitted.packets,
@@ -93,10 +93,14 @@ impl Run<'_> {
     }
 }
 
-/// The queue's limit, if it is one limit in bytes.
-fn limit_in_bytes(queue: &Spec) -> Option<u64> {
-    match queue.limit()? {
-        Limit::Bytes(bytes) => Some(bytes.as_u64()),
-        Limit::Packets(_) | Limit::Wire(_) | Limit::Cells(_) => None,
+/// The queue's limit, if it has one.
+fn limit(queue: &Spec) -> QueueLimit {
+    let mut of = QueueLimit::default();
+    match queue.limit() {
+        Some(Limit::Bytes(bytes)) => of.queue_limit_bytes = Some(bytes.as_u64()),
+        Some(Limit::Packets(packets)) => of.queue_limit_packets = Some(packets.as_u64()),
+        Some(Limit::Wire(bytes)) => of.queue_limit_wire_bytes = Some(bytes.as_u64()),
+        Some(Limit::Cells(_)) | None => {}
     }
+    of
 }

@@ -69,7 +69,7 @@ impl Path {
             let (from, to) = (place(&link.from)?, place(&link.to)?);
             let series = run.series.iter().find(|series| series.name == "queue_bytes" && series.entity == link.name);
             let backlog = series.map(|series| series.points.clone()).unwrap_or_default();
-            let (name, rate_bps, limit_bytes) = (link.name.clone(), link.rate_bps, link.queue_limit_bytes);
+            let (name, rate_bps, limit_bytes) = (link.name.clone(), link.rate_bps, link.limit.queue_limit_bytes);
             (from.abs_diff(to) == 1).then_some(Hop { name, from, to, rate_bps, limit_bytes, backlog })
         };
         let hops = links.iter().filter_map(hop).collect();

@@ -46,7 +46,7 @@ fn reference(what: &str, name: &str, text: &str, value: f64) -> Reference {
 }
 
 pub(super) fn queue_limits(summary: &Summary) -> Vec<Reference> {
-    let limited = summary.links.iter().filter_map(|link| Some((link, format::to_f64(link.queue_limit_bytes?))));
+    let limited = summary.links.iter().filter_map(|link| Some((link, format::to_f64(link.limit.queue_limit_bytes?))));
     // Only queues that came near their limit have the limit as a reference.
     let near = limited.filter(|(link, limit)| format::to_f64(link.queue.max_backlog_bytes) > limit * 0.5);
     merged("limit of", near.map(|(link, limit)| (link.name.as_str(), limit)), |limit| {
