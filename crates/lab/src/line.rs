@@ -111,6 +111,7 @@ fn link(hop: &HopReport, spec: &Link, after: Duration) -> LinkOutcome {
     let begun = hop.line.wire_bytes.bits();
     LinkOutcome {
         stats: hop.line.clone(),
+        begun_bits: begun,
         wire_bits: rate.map_or(begun, |rate| begun.min(carried(rate, after))),
         queue_delay_ns: hop.waited.clone(),
         ack_queue_delay_ns: hop.acks_waited.clone(),

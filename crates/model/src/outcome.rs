@@ -270,6 +270,8 @@ pub struct LinkOutcome {
     pub stats: LineStats,
     /// Bits transmitted by the end of the run.
     pub wire_bits: u64,
+    /// Bits on the wire of all packets in [`LineStats::transmitted`], whose transmission has begun.
+    pub begun_bits: u64,
     /// Queueing delay of the packets that departed, in nanoseconds.
     pub queue_delay_ns: Buckets,
     /// Queueing delay of pure ACKs, in nanoseconds.

@@ -344,7 +344,7 @@ impl Measured {
     /// The result of `summary` in `phase`, or over the whole run, compared with the downloads `alone` in that time.
     fn in_phase(summary: &Summary, phase: Option<&Phase>, alone: Option<&Unloaded>) -> Self {
         let span = phase.map_or((0.0, summary.run.duration_s), |phase| (phase.from_s, phase.to_s));
-        let has_line = !network::is_network(summary);
+        let has_line = !network::is_network(summary) && !queues::are_of_pings_alone(summary);
         let goodput = |direction| has_line.then(|| of_direction(summary, phase, direction));
         Self {
             phase: phase.map_or(WHOLE_RUN, |phase| phases::in_words(&phase.name)).to_owned(),

@@ -36,6 +36,15 @@ impl Unsent {
         }
     }
 
+    /// Bytes on the wire that remain of a packet that counts as transmitted.
+    pub(super) fn left_of_begun(&self) -> WireBytes {
+        match self {
+            Self::Pieces(pieces) => pieces.sum(),
+            Self::Bytes { begun: false, .. } => WireBytes::ZERO,
+            Self::Bytes { left, .. } => WireBytes::new(*left),
+        }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         match self {
             Self::Pieces(pieces) => pieces.left() == 0,

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::cell::{Cell, Quantity};
 use super::{Comparison, Seeded, distinct, network};
 use crate::format;
-use crate::schema::{Phase, Summary};
+use crate::schema::{Link, Phase, Summary};
 
 /// The queues of both directions of a line. All `None` without an access line.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
@@ -108,6 +108,12 @@ fn limits_of(row: &Seeded) -> Option<String> {
 /// The links of a line whose queues a packet of each direction crosses.
 const UP: [&str; 2] = ["up", "middlebox-up"];
 const DOWN: [&str; 2] = ["down", "middlebox-down"];
+
+/// True if the run has pings alone, over links none of which is of an access line.
+pub(super) fn are_of_pings_alone(summary: &Summary) -> bool {
+    let is_of_line = |link: &Link| ends(summary).iter().any(|end| is_of(&link.name, UP, end));
+    summary.flows.is_empty() && !summary.links.is_empty() && !summary.links.iter().any(is_of_line)
+}
 
 /// For each line of the run, the end of the names of its links: one without an end, or `-1`, `-2` and so on.
 fn ends(summary: &Summary) -> Vec<&str> {

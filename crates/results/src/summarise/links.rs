@@ -31,13 +31,14 @@ impl Run<'_> {
         let whole = (Instant::ZERO, Instant::ZERO + duration);
         let mean_rate = spec.hop.line.mean_rate(duration);
         let share = |bits: u64| {
-            let share = to_f64(bits) / to_f64(mean_rate?.as_bps()) / duration.as_secs_f64();
-            // The rate of granted transmissions is a mean.
-            Some(if spec.hop.line.grants.is_some() { share.min(1.0) } else { share })
+            let (bits, most) = (to_f64(bits), to_f64(mean_rate?.as_bps()) * duration.as_secs_f64());
+            // Bits are whole, and so are those a second of a rate that changes; the rate of granted transmissions is a
+            // mean.
+            let is_full = spec.hop.line.grants.is_some() || bits <= most + 1.0 + duration.as_secs_f64();
+            Some(if bits >= most && is_full { 1.0 } else { bits / most })
         };
         // The packet on the wire at the end counts as far as it was transmitted.
-        let begun_bits = link.stats.wire_bytes.bits();
-        let ip_share = |share: f64| share * to_f64(link.stats.transmitted.bytes * 8) / to_f64(begun_bits.max(1));
+        let ip_share = |share: f64| share * to_f64(link.stats.transmitted.bytes * 8) / to_f64(link.begun_bits.max(1));
         let drops = DropReason::ALL.iter().map(|reason| (reason.name().to_owned(), link.stats.dropped[reason.index()]));
         Link {
             name: spec.hop.name.clone(),

@@ -8,6 +8,7 @@ mod captured_windows;
 mod cells;
 mod channels;
 mod classes;
+mod ends;
 mod holds;
 mod households;
 mod network;

@@ -338,6 +338,7 @@ fn link(spec: &Link, state: LinkState, end: Instant) -> LinkOutcome {
         grants: grants.map(|counts| GrantsOutcome { counts: *counts, waited_ns: state.monitor.granted_ns }),
         stats: state.line.stats().clone(),
         wire_bits: state.line.bits_sent(end),
+        begun_bits: state.line.begun_bits(),
         cells: state.line.cells().map(lastmile_units::CellCount::as_u64),
         queue_delay_ns,
         ack_queue_delay_ns: state.monitor.acks.all_ns,

@@ -57,7 +57,7 @@ impl Simulation<'_> {
     pub fn finish(mut self) -> Outcome {
         let end = Instant::ZERO + self.network.duration;
         self.advance_to(end);
-        self.snapshot();
+        self.take_snapshot();
         self.net.advance_cells_before(end);
         self.add_open_connections();
         self.report_drops();
@@ -130,8 +130,15 @@ impl Simulation<'_> {
         self.net.schedule(next, Event::Sample);
     }
 
-    /// Records a snapshot, at most one for each point in time, if there are at most `flow_limit` flows.
+    /// Records a snapshot before the end. That of the end is taken after all events of its time.
     pub(super) fn snapshot(&mut self) {
+        if self.now < Instant::ZERO + self.network.duration {
+            self.take_snapshot();
+        }
+    }
+
+    /// Records a snapshot, at most one for each point in time, if there are at most `flow_limit` flows.
+    fn take_snapshot(&mut self) {
         if self.net.declared > self.network.record.flow_limit {
             return;
         }
