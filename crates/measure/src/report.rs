@@ -75,6 +75,29 @@ impl Phase {
         let all_arrived = !self.datagrams.is_empty() && self.datagrams.iter().all(|datagrams| datagrams.lost == 0);
         !all_arrived && self.limited.is_none()
     }
+
+    /// The first of these series that was answered in this phase, with its delays.
+    #[must_use]
+    pub fn first_answered(&self, counted: &[usize]) -> Option<(&Series, Delays)> {
+        counted.iter().find_map(|index| self.probes.get(*index).and_then(|series| Some((series, series.round_trip?))))
+    }
+}
+
+/// The series that figures of the line are of, by their places in each phase: those of best effort to `host` that the
+/// idle line answers, or all that it answers. Without an idle phase an answer in any phase counts.
+#[must_use]
+pub fn counted(phases: &[Phase], host: &str) -> Vec<usize> {
+    let idle = phases.iter().position(|phase| phase.load.is_none());
+    let judged = idle.map_or(phases, |idle| &phases[idle..=idle]);
+    let count = phases.iter().map(|phase| phase.probes.len()).min().unwrap_or(0);
+    let is_answered = |index: &usize| judged.iter().any(|phase| phase.probes[*index].round_trip.is_some());
+    let answered: Vec<usize> = (0..count).filter(is_answered).collect();
+    let is_own = |index: &usize| {
+        let Subject { target, code_point, .. } = &judged[0].probes[*index].subject;
+        target == host && *code_point == 0
+    };
+    let own: Vec<usize> = answered.iter().copied().filter(is_own).collect();
+    if own.is_empty() { answered } else { own }
 }
 
 /// A mean with its 95 % interval.

@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::foreign::iperf3::Datagrams;
 use crate::load::{Direction, Load, Stop, Transferred, Used};
 use crate::probe::{Prober, Sample, Subject};
-use crate::report::{Measurement, Phase, SCHEMA};
+use crate::report::{self, Measurement, Phase, SCHEMA};
 
 use self::figures::Recorded;
 use self::goodput::{Counts, Span};
@@ -161,11 +161,8 @@ pub fn run(
         session.rest();
         (session.recorded, session.complete && !stop.is_requested())
     });
-    let (phases, clocks, mut warnings) = recorded.finish();
-    for phase in &phases {
-        let reason = responsiveness::replaced(phase);
-        warnings.extend(reason.map(|reason| format!("phase {}: {reason}", phase.load.map_or("idle", words))));
-    }
+    let (mut phases, clocks, mut warnings) = recorded.finish();
+    warnings.extend(judge(&mut phases, &plan.host));
     Measurement {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -177,6 +174,21 @@ pub fn run(
         warnings,
         complete,
     }
+}
+
+/// Gives loaded phases their round trips per minute, and returns warnings.
+fn judge(phases: &mut [Phase], host: &str) -> Vec<String> {
+    let counted = report::counted(phases, host);
+    let mut warnings = Vec::new();
+    for phase in phases {
+        let Some(load) = phase.load else { continue };
+        if phase.fills_the_line() {
+            phase.responsiveness = responsiveness::of(phase, &counted);
+        }
+        let reason = responsiveness::replaced(phase, &counted);
+        warnings.extend(reason.map(|reason| format!("phase {}: {reason}", words(load))));
+    }
+    warnings
 }
 
 /// The start of each series. Probes that leave at one instant wait for each other: behind three ATM cells,

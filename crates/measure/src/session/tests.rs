@@ -184,7 +184,7 @@ fn a_formula_in_place_of_the_drafts_is_told() {
     let (seconds, rest) = rest.split_once(" s, ").unwrap();
     assert!(!by_draft && (1..=4).contains(&seconds.parse::<u32>().unwrap()), "{warning}");
     assert_eq!(lacking, "phase download: no probe of TLS, HTTP was answered");
-    let other = "round trips per minute are 60 s over the mean round-trip time of HTTP under load 192.0.2.1";
+    let other = "round trips per minute are 60 s over the mean round-trip time of TCP 192.0.2.1";
     assert_eq!(rest, format!("so that the draft has no result; {other}"));
 }
 
