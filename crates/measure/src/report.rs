@@ -5,6 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::foreign::iperf3::Datagrams;
 use crate::load::Direction;
 use crate::probe::{Sample, Subject};
+use crate::train::Way;
+
+/// The share of the offered rate from which datagrams count as arriving at that rate.
+const IN_TIME: f64 = 0.95;
 
 /// Version of this schema.
 pub const SCHEMA: u32 = 1;
@@ -68,12 +72,23 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// False where a UDP load lost nothing, or the server's limit held a direction back: the load did not fill the
-    /// line, and delays are not those of a full one.
+    /// False where a UDP load lost nothing and arrived at its rate, or the server's limit held a direction back: the
+    /// load did not fill the line, and delays are not those of a full one.
     #[must_use]
     pub fn fills_the_line(&self) -> bool {
-        let all_arrived = !self.datagrams.is_empty() && self.datagrams.iter().all(|datagrams| datagrams.lost == 0);
+        let all_arrived = !self.datagrams.is_empty() && self.datagrams.iter().all(|it| self.arrived_in_time(it));
         !all_arrived && self.limited.is_none()
+    }
+
+    /// Whether datagrams arrived without loss at the rate at which they were offered: those of a full line wait.
+    #[expect(clippy::cast_precision_loss, reason = "a rate is compared with an estimate")]
+    fn arrived_in_time(&self, datagrams: &Datagrams) -> bool {
+        let throughput = match datagrams.way {
+            Way::Down => &self.download,
+            Way::Up => &self.upload,
+        };
+        let least_bps = IN_TIME * datagrams.offered_bps as f64;
+        datagrams.lost == 0 && throughput.as_ref().is_none_or(|it| it.goodput_bps.value >= least_bps)
     }
 
     /// The first of these series that was answered in this phase, with its delays.
