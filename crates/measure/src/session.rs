@@ -18,8 +18,8 @@ use lastmile_units::BitRate;
 use crate::error::Error;
 use crate::foreign::iperf3::Datagrams;
 use crate::load::{Direction, Load, Stop, Transferred, Used};
-use crate::probe::{Prober, Sample, Subject};
-use crate::report::{self, Measurement, Phase, SCHEMA};
+use crate::probe::{PATIENCE, Prober, Sample, Subject};
+use crate::report::{self, Measurement, Phase, SCHEMA, Series};
 
 use self::figures::Recorded;
 use self::goodput::{Counts, Span};
@@ -184,6 +184,12 @@ fn judge(phases: &mut [Phase], host: &str) -> Vec<String> {
         let Some(load) = phase.load else { continue };
         if phase.fills_the_line() {
             phase.responsiveness = responsiveness::of(phase, &counted);
+        }
+        let silent: Vec<&Series> = counted.iter().map(|index| &phase.probes[*index]).collect();
+        if phase.first_answered(&counted).is_none() && silent.iter().any(|series| series.lost > 0) {
+            let names: Vec<String> = silent.iter().map(|series| series.subject.to_string()).collect();
+            let (names, wait_s) = (names.join(" and "), PATIENCE.as_secs());
+            warnings.push(format!("phase {}: no probe of {names} was answered within {wait_s} s", words(load)));
         }
         let reason = responsiveness::replaced(phase, &counted);
         warnings.extend(reason.map(|reason| format!("phase {}: {reason}", words(load))));

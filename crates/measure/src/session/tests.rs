@@ -366,6 +366,24 @@ fn probes_without_answers_are_reported() {
     assert!(warning.contains("ICMP echo requests to 192.0.2.1 with code point 46 was answered"), "{warning}");
 }
 
+/// ICMP and UDP, with answers on the idle line.
+#[test]
+fn a_phase_without_answers_is_told() {
+    let series = |kind, code_point, is_answered| {
+        let round_trip = crate::statistics::delays(&[0.02]).filter(|_| is_answered);
+        let subject = Subject { target: "host".to_owned(), kind, code_point };
+        Series { round_trip, lost: 7, ..Series::new(subject, Vec::new()) }
+    };
+    let phase = |load, [icmp, udp]: [bool; 2]| Phase {
+        load,
+        probes: vec![series(Kind::Icmp, 0, icmp), series(Kind::Udp, 0, udp), series(Kind::Icmp, 46, true)],
+        ..Phase::default()
+    };
+    let told = |upload| judge(&mut [phase(None, [true; 2]), phase(Some(Direction::Upload), upload)], "host");
+    assert_eq!(told([false; 2]), ["phase upload: no probe of ICMP host and UDP host was answered within 5 s"]);
+    assert_eq!(told([false, true]), [""; 0]);
+}
+
 #[test]
 fn a_phase_ends_early_only_if_asked() {
     let plan = Plan { duration: Duration::from_secs(20), enough: Some(0.05), ..plan(&[Some(Direction::Download)]) };
