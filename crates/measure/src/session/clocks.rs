@@ -101,7 +101,8 @@ fn line(samples: &[Sample], idle: Option<(f64, f64)>) -> Result<Line, String> {
     })
 }
 
-/// The longest less the shortest round-trip time of the idle phase, which no setting of a clock at the other end changes.
+/// The longest less the shortest round-trip time of the idle phase, which a clock that is set at the other end does not
+/// change.
 fn round_trips_differ_by(samples: &[Sample], idle: Option<(f64, f64)>) -> f64 {
     let is_idle = |sample: &&Sample| idle.is_some_and(|(from_s, to_s)| (from_s..to_s).contains(&sample.sent_s));
     let times = || samples.iter().filter(is_idle).filter_map(|sample| sample.rtt_s);
@@ -222,8 +223,8 @@ mod tests {
         assert_eq!(words, format!("no one-way delays: {seems}, {rest}"));
     }
 
-    /// The same offsets where round trips differ by 8 ms: the slope of 350 ppm is known to 3.182 sqrt(5.1 / 3 / 40) ms/s,
-    /// which are 656 ppm. The mean offset is 1 ms.
+    /// The same offsets where round trips differ by 8 ms: the slope of 350 ppm is known to 3.182 sqrt(5.1 / 3 / 40)
+    /// ms/s, which are 656 ppm. The mean offset is 1 ms.
     #[test]
     fn jitter_that_looks_like_a_drift_keeps_one_way_delays() {
         let jittery = |offsets_ms| {
