@@ -12,7 +12,8 @@ use serde::Serialize;
 use lastmile_theory::voice::{self, Codec};
 
 use crate::load::Direction;
-use crate::report::{Delays, Estimate, Measurement, Phase, Series};
+use crate::probe::PATIENCE;
+use crate::report::{self, Delays, Estimate, Measurement, Phase, Series};
 use crate::session::words;
 
 /// Bufferbloat, as the DSLReports speed test grades it.
@@ -85,6 +86,9 @@ pub struct Increase {
     pub most_s: f64,
     /// Transmission rating of a call beside the load, 0 to 100, in the worse direction.
     pub call_r: f64,
+    /// Whether no probe was answered under load: the delays are lower bounds, those of an answer after [`PATIENCE`].
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub at_least: bool,
     /// One-way delay of the call in that direction: its network delay, and the 20 ms of a packet.
     pub call_delay_s: f64,
     /// The source of that delay.
@@ -94,7 +98,7 @@ pub struct Increase {
 /// Working conditions of a line.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Conditions {
-    /// Target of the probes that count: the first that were answered in all phases.
+    /// Target of the probes that count: the first of [`report::counted`].
     pub target: Option<String>,
     /// The grade; `None` without an idle phase, or without a loaded one.
     pub grade: Option<Grade>,
@@ -110,21 +114,21 @@ impl Conditions {
     /// The conditions of a measured line.
     #[must_use]
     pub fn of(measured: &Measurement) -> Self {
+        let counted = report::counted(&measured.phases, &measured.host);
         let idle = measured.phases.iter().find(|phase| phase.load.is_none());
-        let Some((index, idle)) = idle.and_then(|idle| Some((counted(measured)?, idle))) else {
+        let Some((idle, (series, usual))) = idle.and_then(|idle| Some((idle, idle.first_answered(&counted)?))) else {
             let (grade_loads, increases, sentences) = (Vec::new(), Vec::new(), Vec::new());
             return Self { target: None, grade: None, grade_loads, increases, sentences };
         };
-        let usual = idle.probes[index].round_trip;
-        let of = |phase: &&Phase| increase(phase.load?, &usual?, phase, index);
+        let of = |phase: &&Phase| increase(phase.load?, idle, phase, &counted);
         let (full, others): (Vec<&Phase>, Vec<&Phase>) =
             measured.phases.iter().partition(|phase| phase.fills_the_line());
         let increases: Vec<Increase> = full.iter().filter_map(of).collect();
         let (grade, grade_loads) = grade(&increases);
-        let mut sentences: Vec<String> = usual.iter().map(idle_in_words).collect();
+        let mut sentences = vec![idle_in_words(&usual)];
         sentences.extend(increases.iter().map(in_words));
         sentences.extend(others.iter().filter_map(|phase| Some(unfilled(words(phase.load?), phase))));
-        let target = Some(idle.probes[index].subject.target.clone());
+        let target = Some(series.subject.target.clone());
         let mut conditions = Self { target, grade, grade_loads, increases, sentences };
         let graded = conditions.grade_in_short();
         conditions
@@ -146,8 +150,8 @@ fn unfilled(name: &str, phase: &Phase) -> String {
     let of = match phase.limited {
         None => {
             return format!(
-                "All datagrams of the phase {name} arrived: they did not fill the line, so its delays are not those \
-                 under load."
+                "All datagrams of the phase {name} arrived, at their rate: they did not fill the line, so its delays \
+                 are not those under load."
             );
         }
         Some(Direction::Download) => "The download",
@@ -160,27 +164,42 @@ fn unfilled(name: &str, phase: &Phase) -> String {
     )
 }
 
-/// The first series with answers in every phase.
-fn counted(measured: &Measurement) -> Option<usize> {
-    let count = measured.phases.iter().map(|phase| phase.probes.len()).min()?;
-    (0..count).find(|index| measured.phases.iter().all(|phase| phase.probes[*index].round_trip.is_some()))
+/// Where a queue is longer than the wait for answers, each of its delays is at least that wait.
+fn unanswered(series: &Series) -> Option<Delays> {
+    let least_s = PATIENCE.as_secs_f64();
+    (series.lost > 0).then_some(Delays {
+        count: 0,
+        min_s: least_s,
+        p50_s: Estimate { value: least_s, low: least_s, high: least_s },
+        p95_s: least_s,
+        p99_s: least_s,
+        max_s: least_s,
+        mean_s: least_s,
+        jitter_s: 0.0,
+    })
 }
 
-fn increase(load: Direction, idle: &Delays, phase: &Phase, index: usize) -> Option<Increase> {
-    let series = phase.probes.get(index)?;
-    let loaded = series.round_trip?;
+/// By the first of the `counted` series that was answered; by the first of all where none was.
+fn increase(load: Direction, idle: &Phase, phase: &Phase, counted: &[usize]) -> Option<Increase> {
+    let is_answered = |index: &&usize| phase.probes[**index].round_trip.is_some();
+    let index = *counted.iter().find(is_answered).or(counted.first())?;
+    let (series, idle) = (&phase.probes[index], &idle.probes[index].round_trip?);
+    let loaded = series.round_trip.or_else(|| unanswered(series))?;
+    let at_least = series.round_trip.is_none();
     let Estimate { value, low, high } = loaded.p50_s;
     let base = idle.p50_s;
     // A probe over ICMP has no delays of one direction; one over UDP beside it may.
     let alike = |other: &&Series| other.subject.code_point == series.subject.code_point;
     let call = std::iter::once(series)
         .chain(phase.probes.iter().filter(alike))
+        .filter(|_| !at_least)
         .find_map(one_way)
         .unwrap_or_else(|| of_round_trips(load, idle, &loaded, series));
     Some(Increase {
         load,
         increase_s: Estimate { value: value - base.value, low: low - base.high, high: high - base.low },
         most_s: loaded.p99_s - base.value,
+        at_least,
         call_r: call.rating,
         call_delay_s: call.delay_s,
         call_delay_from: call.from,
@@ -268,6 +287,10 @@ fn in_words(increase: &Increase) -> String {
         CallDelay::OneWay | CallDelay::LoadedDirection => "",
     };
     let call = format!("{}{half}", voice::satisfaction(increase.call_r));
+    if increase.at_least {
+        let (least, wait_s) = (ms(value), PATIENCE.as_secs());
+        return format!("{load} at least {least}: no probe was answered within {wait_s} s; a call next to it: {call}.");
+    }
     // An interval that contains zero shows no increase.
     if low <= 0.0 && value < 0.005 {
         return format!("{load} no delay that can be measured; a call next to it: {call}.");
@@ -289,168 +312,4 @@ fn ms(seconds: f64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use crate::foreign::iperf3::Datagrams;
-    use crate::probe::{Kind, Subject};
-    use crate::train::Way;
-
-    use super::*;
-
-    /// Thresholds of the page that the module names.
-    #[test]
-    fn grades_are_those_of_dslreports() {
-        let letters = [0.0, 0.0049, 0.005, 0.030, 0.060, 0.199, 0.200, 0.400, 3.0].map(|s| Grade::of(s).letter());
-        assert_eq!(letters, ["A+", "A+", "A", "B", "C", "C", "D", "F", "F"]);
-    }
-
-    fn phase(load: Option<Direction>, median_s: f64) -> Phase {
-        let p50_s = Estimate { value: median_s, low: median_s - 0.001, high: median_s + 0.001 };
-        let round_trip = Some(Delays {
-            count: 99,
-            min_s: median_s,
-            p50_s,
-            p95_s: median_s * 1.2,
-            p99_s: median_s * 1.5,
-            max_s: median_s * 2.0,
-            mean_s: median_s,
-            jitter_s: 0.0,
-        });
-        let subject = || Subject { target: "server".to_owned(), kind: Kind::Icmp, code_point: 0 };
-        let series = |round_trip| Series { round_trip, lost: 1, ..Series::new(subject(), Vec::new()) };
-        // The first series was never answered.
-        let probes = vec![series(None), series(round_trip)];
-        Phase { load, duration_s: 10.0, probes, ..Phase::default() }
-    }
-
-    fn measured_in(phases: Vec<Phase>) -> Measurement {
-        Measurement {
-            schema: 1,
-            version: String::new(),
-            started_unix_s: 0.0,
-            host: String::new(),
-            load: None,
-            phases,
-            clocks: None,
-            warnings: Vec::new(),
-            complete: true,
-        }
-    }
-
-    /// 9 Mbit/s of UDP on a line of 50 lose nothing and wait for nothing; the line under load is another matter.
-    #[test]
-    fn datagrams_that_all_arrive_have_no_grade() {
-        let of = |lost: u64| {
-            let datagrams = vec![Datagrams {
-                way: Way::Down,
-                sent: 1_000,
-                received: 1_000 - lost,
-                lost,
-                reordered: None,
-                jitter_s: 0.0,
-                offered_bps: 9_000_000,
-            }];
-            let loaded = Phase { datagrams, ..phase(Some(Direction::Download), 0.021) };
-            Conditions::of(&measured_in(vec![phase(None, 0.020), loaded]))
-        };
-        let sparse = of(0);
-        assert_eq!((sparse.grade, sparse.increases.len()), (None, 0));
-        assert!(sparse.sentences.iter().any(|it| it.starts_with("All datagrams of the phase download arrived")));
-        assert_eq!(of(1).grade, Some(Grade::APlus));
-    }
-
-    /// A server that lets 5 Mbit/s of a line of 50 pass: its download waits for nothing.
-    #[test]
-    fn a_load_at_the_limit_of_the_server_has_no_grade() {
-        let of = |limited| {
-            let download = Phase { limited, ..phase(Some(Direction::Download), 0.021) };
-            let upload = phase(Some(Direction::Upload), 0.220);
-            Conditions::of(&measured_in(vec![phase(None, 0.020), download, upload]))
-        };
-        let held = of(Some(Direction::Download));
-        assert_eq!((held.grade_in_short().as_deref(), held.increases.len()), (Some("D of an upload alone"), 1));
-        let sentence = "The download of the phase download reached the limit of the server: it did not fill the line, \
-                        so its delays are not those under load.";
-        assert!(held.sentences.iter().any(|it| it == sentence), "{:?}", held.sentences);
-        // The mean of 1 and 200 ms.
-        assert_eq!(of(None).grade_in_short().as_deref(), Some("C"));
-    }
-
-    #[test]
-    fn the_grade_is_the_mean_of_both_directions() {
-        let measured = measured_in(vec![
-            phase(None, 0.020),
-            phase(Some(Direction::Download), 0.030),
-            phase(Some(Direction::Upload), 0.220),
-            phase(Some(Direction::Both), 2.0),
-        ]);
-        let conditions = Conditions::of(&measured);
-        // 10 and 200 ms.
-        assert_eq!(conditions.grade, Some(Grade::C));
-        let upload = &conditions.increases[1].increase_s;
-        assert!((upload.value - 0.2).abs() < 1e-9 && (upload.low - 0.198).abs() < 1e-9, "{upload:?}");
-        assert!(conditions.sentences[2].starts_with("An upload adds 200 ms (198 ms to 202 ms)"), "{conditions:?}");
-        assert!(conditions.sentences[3].ends_with("not recommended, if half of the round trip is each way."));
-        // 95th percentiles of 36 and of 264 ms (both 2400) where the idle line has 20: half of these, and the rest.
-        let delays: Vec<(f64, CallDelay)> =
-            conditions.increases.iter().map(|increase| (increase.call_delay_s, increase.call_delay_from)).collect();
-        let expected =
-            [(0.046, CallDelay::LoadedDirection), (0.274, CallDelay::LoadedDirection), (1.220, CallDelay::Half)];
-        assert!(delays.iter().zip(expected).all(|(a, b)| (a.0 - b.0).abs() < 1e-9 && a.1 == b.1), "{delays:?}");
-        assert_eq!(conditions.grade_loads, [Direction::Download, Direction::Upload]);
-        let part = |phases: &[Phase]| {
-            let conditions = Conditions::of(&Measurement { phases: phases.to_vec(), ..measured.clone() });
-            (conditions.grade_in_short(), conditions.grade_loads, conditions.sentences.last().cloned())
-        };
-        let [idle, download, upload, both] = &measured.phases[..] else { panic!("four phases") };
-        assert_eq!(part(std::slice::from_ref(idle)).0, None);
-        // 10 ms, 200 ms and 1980 ms: the whole line has C.
-        let (of_both, of_one) = (part(&[idle.clone(), both.clone()]), part(&[idle.clone(), download.clone()]));
-        let both = Some("F of both directions at a time");
-        assert_eq!((of_both.0.as_deref(), of_both.1), (both, vec![Direction::Both]));
-        assert_eq!((of_one.0.as_deref(), of_one.1), (Some("A of a download alone"), vec![Direction::Download]));
-        let sentence = "Bufferbloat grade A of a download alone by the thresholds of DSLReports.";
-        assert_eq!(of_one.2.as_deref(), Some(sentence));
-        assert_eq!(part(&[idle.clone(), upload.clone()]).0.as_deref(), Some("D of an upload alone"));
-    }
-
-    fn delays(median_s: f64, p95_s: f64) -> Delays {
-        let p50_s = Estimate { value: median_s, low: median_s, high: median_s };
-        let (min_s, p99_s, max_s, mean_s) = (median_s, p95_s, p95_s, median_s);
-        Delays { count: 99, min_s, p50_s, p95_s, p99_s, max_s, mean_s, jitter_s: 0.0 }
-    }
-
-    /// An upload whose packets wait until they are 428 ms on the way up, and 10 ms on the way down: a call has 448 ms
-    /// with the 20 ms of its packet, R 58.4 by G.107. With half of the round trip it had 239 ms, R 81.
-    #[test]
-    fn a_queue_in_one_direction_delays_a_call_by_all_of_it() {
-        let idle = delays(0.020, 0.020);
-        let mut loaded = phase(Some(Direction::Upload), 0.438);
-        loaded.probes.remove(0);
-        loaded.probes[0].lost = 0;
-        loaded.probes[0].round_trip = Some(delays(0.438, 0.438));
-        let call = |phase: &Phase| {
-            let increase = increase(phase.load.unwrap(), &idle, phase, 0).unwrap();
-            let sentence = in_words(&increase);
-            ((increase.call_delay_s * 1e6).round() / 1e6, increase.call_delay_from, increase.call_r, sentence)
-        };
-        let (delay, from, rating, sentence) = call(&loaded);
-        assert_eq!((delay, from), (0.448, CallDelay::LoadedDirection));
-        assert!((rating - 58.36).abs() < 0.005, "{rating}");
-        assert!(sentence.ends_with("a call next to it: nearly all users dissatisfied."), "{sentence}");
-        // Measured delays of a second series of the same code point, and of both directions.
-        loaded.load = Some(Direction::Both);
-        assert_eq!(call(&loaded).1, CallDelay::Half);
-        let mut second = loaded.probes[0].clone();
-        (second.up, second.down) = (Some(delays(0.400, 0.428)), Some(delays(0.010, 0.010)));
-        second.subject.code_point = 46;
-        loaded.probes.push(second);
-        assert_eq!(call(&loaded).1, CallDelay::Half, "its delays are those of another class");
-        loaded.probes[1].subject.code_point = 0;
-        let measured = call(&loaded);
-        assert_eq!((measured.0, measured.1, measured.2), (0.448, CallDelay::OneWay, rating));
-        // Every second packet is lost on the way down, where there is no delay: the worse direction decides.
-        (loaded.probes[1].lost, loaded.probes[1].lost_up, loaded.probes[1].lost_down) = (99, Some(0), Some(99));
-        let lossy = call(&loaded);
-        assert_eq!((lossy.0, lossy.1), (0.030, CallDelay::OneWay));
-    }
-}
+mod tests;

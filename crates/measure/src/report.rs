@@ -5,6 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::foreign::iperf3::Datagrams;
 use crate::load::Direction;
 use crate::probe::{Sample, Subject};
+use crate::train::Way;
+
+/// The share of the offered rate from which datagrams count as arriving at that rate.
+const IN_TIME: f64 = 0.95;
 
 /// Version of this schema.
 pub const SCHEMA: u32 = 1;
@@ -68,13 +72,47 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// False where a UDP load lost nothing, or the server's limit held a direction back: the load did not fill the
-    /// line, and delays are not those of a full one.
+    /// False where a UDP load lost nothing and arrived at its rate, or the server's limit held a direction back: the
+    /// load did not fill the line, and delays are not those of a full one.
     #[must_use]
     pub fn fills_the_line(&self) -> bool {
-        let all_arrived = !self.datagrams.is_empty() && self.datagrams.iter().all(|datagrams| datagrams.lost == 0);
+        let all_arrived = !self.datagrams.is_empty() && self.datagrams.iter().all(|it| self.arrived_in_time(it));
         !all_arrived && self.limited.is_none()
     }
+
+    /// Whether datagrams arrived without loss at the rate at which they were offered: those of a full line wait.
+    #[expect(clippy::cast_precision_loss, reason = "a rate is compared with an estimate")]
+    fn arrived_in_time(&self, datagrams: &Datagrams) -> bool {
+        let throughput = match datagrams.way {
+            Way::Down => &self.download,
+            Way::Up => &self.upload,
+        };
+        let least_bps = IN_TIME * datagrams.offered_bps as f64;
+        datagrams.lost == 0 && throughput.as_ref().is_none_or(|it| it.goodput_bps.value >= least_bps)
+    }
+
+    /// The first of these series that was answered in this phase, with its delays.
+    #[must_use]
+    pub fn first_answered(&self, counted: &[usize]) -> Option<(&Series, Delays)> {
+        counted.iter().find_map(|index| self.probes.get(*index).and_then(|series| Some((series, series.round_trip?))))
+    }
+}
+
+/// The series that figures of the line are of, by their places in each phase: those of best effort to `host` that the
+/// idle line answers, or all that it answers. Without an idle phase an answer in any phase counts.
+#[must_use]
+pub fn counted(phases: &[Phase], host: &str) -> Vec<usize> {
+    let idle = phases.iter().position(|phase| phase.load.is_none());
+    let judged = idle.map_or(phases, |idle| &phases[idle..=idle]);
+    let count = phases.iter().map(|phase| phase.probes.len()).min().unwrap_or(0);
+    let is_answered = |index: &usize| judged.iter().any(|phase| phase.probes[*index].round_trip.is_some());
+    let answered: Vec<usize> = (0..count).filter(is_answered).collect();
+    let is_own = |index: &usize| {
+        let Subject { target, code_point, .. } = &judged[0].probes[*index].subject;
+        target == host && *code_point == 0
+    };
+    let own: Vec<usize> = answered.iter().copied().filter(is_own).collect();
+    if own.is_empty() { answered } else { own }
 }
 
 /// A mean with its 95 % interval.

@@ -18,8 +18,8 @@ use lastmile_units::BitRate;
 use crate::error::Error;
 use crate::foreign::iperf3::Datagrams;
 use crate::load::{Direction, Load, Stop, Transferred, Used};
-use crate::probe::{Prober, Sample, Subject};
-use crate::report::{Measurement, Phase, SCHEMA};
+use crate::probe::{PATIENCE, Prober, Sample, Subject};
+use crate::report::{self, Measurement, Phase, SCHEMA, Series};
 
 use self::figures::Recorded;
 use self::goodput::{Counts, Span};
@@ -161,11 +161,8 @@ pub fn run(
         session.rest();
         (session.recorded, session.complete && !stop.is_requested())
     });
-    let (phases, clocks, mut warnings) = recorded.finish();
-    for phase in &phases {
-        let reason = responsiveness::replaced(phase);
-        warnings.extend(reason.map(|reason| format!("phase {}: {reason}", phase.load.map_or("idle", words))));
-    }
+    let (mut phases, clocks, mut warnings) = recorded.finish();
+    warnings.extend(judge(&mut phases, &plan.host));
     Measurement {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -177,6 +174,27 @@ pub fn run(
         warnings,
         complete,
     }
+}
+
+/// Gives loaded phases their round trips per minute, and returns warnings.
+fn judge(phases: &mut [Phase], host: &str) -> Vec<String> {
+    let counted = report::counted(phases, host);
+    let mut warnings = Vec::new();
+    for phase in phases {
+        let Some(load) = phase.load else { continue };
+        if phase.fills_the_line() {
+            phase.responsiveness = responsiveness::of(phase, &counted);
+        }
+        let silent: Vec<&Series> = counted.iter().map(|index| &phase.probes[*index]).collect();
+        if phase.first_answered(&counted).is_none() && silent.iter().any(|series| series.lost > 0) {
+            let names: Vec<String> = silent.iter().map(|series| series.subject.to_string()).collect();
+            let (names, wait_s) = (names.join(" and "), PATIENCE.as_secs());
+            warnings.push(format!("phase {}: no probe of {names} was answered within {wait_s} s", words(load)));
+        }
+        let reason = responsiveness::replaced(phase, &counted);
+        warnings.extend(reason.map(|reason| format!("phase {}: {reason}", words(load))));
+    }
+    warnings
 }
 
 /// The start of each series. Probes that leave at one instant wait for each other: behind three ATM cells,

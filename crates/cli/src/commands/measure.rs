@@ -249,6 +249,7 @@ impl Measured {
             streams: self.load.streams,
             congestion: self.load.congestion.as_deref(),
             duration: self.duration,
+            loads: self.phases.as_ref().is_none_or(|phases| phases.0.iter().any(Option::is_some)),
             interval: self.interval,
             trust: self.trust.trust(),
             unsent: if self.load.fill_buffers { Unsent::SocketBuffer } else { Unsent::default() },

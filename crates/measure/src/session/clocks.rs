@@ -5,7 +5,8 @@
 //! offset, if the least delay is equal both ways. That assumption shifts all one-way delays by a
 //! constant; how they change under load does not depend on it. The line through the offsets of
 //! several spans of the idle phase is the drift (minimum filtering; Paxson 1998), where it is above its
-//! 95 % interval.
+//! 95 % interval. A clock was set where the drift is faster than a crystal's beyond its interval, or an offset is
+//! further from their mean than round trips differ.
 
 use lastmile_theory::interval::student;
 
@@ -77,24 +78,35 @@ fn line(samples: &[Sample], idle: Option<(f64, f64)>) -> Result<Line, String> {
     } else {
         0.0
     };
-    if drift.abs() > MOST_DRIFT {
+    let residuals = points.iter().map(|(at_s, own_s)| own_s - offset_s - drift * (at_s - middle_s));
+    let squares: f64 = residuals.map(|residual_s| residual_s.powi(2)).sum();
+    // Two parameters are estimated. Five points may lie on a line by chance, and wake-ups move each.
+    let freedom = count - 2.0;
+    let within = student(freedom).map(|t| t * (squares / freedom).max(LEAST_NOISE_S.powi(2)).sqrt() / spread.sqrt());
+    // Noise of the delays may look like such a drift, but moves no offset by more than round trips differ.
+    let moved_s = points.iter().map(|(_, own_s)| (own_s - offset_s).abs()).fold(0.0, f64::max);
+    let is_beyond_noise = within.is_some_and(|within| drift.abs() - within > MOST_DRIFT);
+    if drift.abs() > MOST_DRIFT && (is_beyond_noise || moved_s > round_trips_differ_by(samples, idle)) {
         return Err(format!(
             "on the idle line the clocks of both ends seem to drift by {:.0} ppm against each other, which no clock \
              does: one of them was set, or the least delays differ too much",
             drift.abs() * 1e6
         ));
     }
-    let residuals = points.iter().map(|(at_s, own_s)| own_s - offset_s - drift * (at_s - middle_s));
-    let squares: f64 = residuals.map(|residual_s| residual_s.powi(2)).sum();
-    // Two parameters are estimated. Five points may lie on a line by chance, and wake-ups move each.
-    let freedom = count - 2.0;
-    let within = student(freedom).map(|t| t * (squares / freedom).max(LEAST_NOISE_S.powi(2)).sqrt() / spread.sqrt());
     Ok(match within {
         Some(within) if within < drift.abs() => {
             Line { offset_s: offset_s - drift * middle_s, drift: Some((drift, within)) }
         }
         _ => Line { offset_s, drift: None },
     })
+}
+
+/// The longest less the shortest round-trip time of the idle phase, which a clock that is set at the other end does not
+/// change.
+fn round_trips_differ_by(samples: &[Sample], idle: Option<(f64, f64)>) -> f64 {
+    let is_idle = |sample: &&Sample| idle.is_some_and(|(from_s, to_s)| (from_s..to_s).contains(&sample.sent_s));
+    let times = || samples.iter().filter(is_idle).filter_map(|sample| sample.rtt_s);
+    times().fold(0.0, f64::max) - times().fold(f64::INFINITY, f64::min)
 }
 
 /// The middle of each span of the idle phase that has answers, and half of the difference of its least delays.
@@ -209,6 +221,27 @@ mod tests {
         let seems = "on the idle line the clocks of both ends seem to drift by 350 ppm against each other";
         let rest = "which no clock does: one of them was set, or the least delays differ too much";
         assert_eq!(words, format!("no one-way delays: {seems}, {rest}"));
+    }
+
+    /// The same offsets where round trips differ by 8 ms: the slope of 350 ppm is known to 3.182 sqrt(5.1 / 3 / 40)
+    /// ms/s, which are 656 ppm. The mean offset is 1 ms.
+    #[test]
+    fn jitter_that_looks_like_a_drift_keeps_one_way_delays() {
+        let jittery = |offsets_ms| {
+            let mut samples = five(10.0, offsets_ms);
+            samples[4].rtt_s = Some(0.018);
+            let words = correct(&mut samples, Some((0.0, 10.0)));
+            (words, samples[5].up_s)
+        };
+        let (words, last_s) = jittery([0.0, 1.0, -1.0, 2.0, 3.0]);
+        assert_eq!(words, "one-way delays assume that the least delay of the idle line is equal both ways");
+        assert!((last_s.unwrap() - 0.004).abs() < 1e-9, "{last_s:?}");
+        // 0.8 ms in 2 s are 400 ppm without noise: its interval is 6.3 ppm.
+        let (words, last_s) = jittery([0.0, 0.8, 1.6, 2.4, 3.2]);
+        assert!(words.contains("seem to drift by 400 ppm") && last_s.is_none(), "{words}");
+        // A clock that is set by 20 ms amid the phase: a slope of 3 000 ppm, known to 3 182 ppm.
+        let (words, last_s) = jittery([0.0, 0.0, 20.0, 20.0, 20.0]);
+        assert!(words.contains("one of them was set") && last_s.is_none(), "{words}");
     }
 
     #[test]

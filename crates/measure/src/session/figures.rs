@@ -8,8 +8,8 @@ use crate::report::{Phase, Series, Throughput};
 use crate::statistics;
 use crate::train::Way;
 
+use super::clocks;
 use super::goodput::{self, Counts, Span};
-use super::{clocks, responsiveness};
 
 /// The share of the server's limit from which a load counts as held back by it. Ethernet of 1 Gbit/s carries 0.949
 /// Gbit/s of payload, less than this share of the usual limit.
@@ -160,9 +160,6 @@ impl Recorded {
         for phase in &mut phases {
             let of = |index: usize| one(&series[index].0, &samples[index], phase, decided[index]);
             phase.probes = (0..series.len()).map(of).collect();
-            if phase.load.is_some() && phase.fills_the_line() {
-                phase.responsiveness = responsiveness::of(phase);
-            }
         }
         (phases, clocks, warnings)
     }

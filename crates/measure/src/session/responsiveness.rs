@@ -9,13 +9,14 @@
 
 use crate::foreign::responsiveness::stability::{INTERVAL, MOVING_AVERAGE, Stability, agree};
 use crate::probe::Kind;
-use crate::report::{ByDraft, Confidence, Estimate, Phase, Responsiveness, Series, Throughput};
+use crate::report::{ByDraft, Confidence, Estimate, Phase, Responsiveness, Throughput};
 use crate::statistics;
 
-/// Round trips per minute of a phase; `None` without answers.
-pub(super) fn of(phase: &Phase) -> Option<Responsiveness> {
+/// Round trips per minute of a phase, by the first of the `counted` series that was answered where the draft has no
+/// result; a mean over targets at different distances is of none of them. `None` without answers.
+pub(super) fn of(phase: &Phase, counted: &[usize]) -> Option<Responsiveness> {
     by_draft(phase).or_else(|| {
-        let series = most_answered(phase)?;
+        let (series, _) = phase.first_answered(counted)?;
         let from_s = phase.start_s + phase.ramp_s;
         let counted = series.samples.iter().filter(|sample| sample.sent_s >= from_s && !sample.duplicate);
         let round_trip_s = statistics::mean(&counted.filter_map(|sample| sample.rtt_s).collect::<Vec<f64>>())?;
@@ -23,13 +24,8 @@ pub(super) fn of(phase: &Phase) -> Option<Responsiveness> {
     })
 }
 
-/// The series with most answers: a mean over targets at different distances is of none of them.
-fn most_answered(phase: &Phase) -> Option<&Series> {
-    phase.probes.iter().max_by_key(|series| series.round_trip.map_or(0, |delays| delays.count))
-}
-
 /// The reason for a result by another formula than the draft's, where its probes ran.
-pub(super) fn replaced(phase: &Phase) -> Option<String> {
+pub(super) fn replaced(phase: &Phase, counted: &[usize]) -> Option<String> {
     let ran = phase.probes.iter().any(|series| series.subject.kind == Kind::HttpSelf);
     phase.responsiveness.filter(|seen| ran && !seen.by_draft)?;
     let (from, to) = latest(intervals(phase));
@@ -41,7 +37,7 @@ pub(super) fn replaced(phase: &Phase) -> Option<String> {
          60 s over the mean round-trip time of {}",
         lacking.join(", "),
         to - from,
-        most_answered(phase)?.subject
+        phase.first_answered(counted)?.0.subject
     ))
 }
 

@@ -184,7 +184,7 @@ fn a_formula_in_place_of_the_drafts_is_told() {
     let (seconds, rest) = rest.split_once(" s, ").unwrap();
     assert!(!by_draft && (1..=4).contains(&seconds.parse::<u32>().unwrap()), "{warning}");
     assert_eq!(lacking, "phase download: no probe of TLS, HTTP was answered");
-    let other = "round trips per minute are 60 s over the mean round-trip time of HTTP under load 192.0.2.1";
+    let other = "round trips per minute are 60 s over the mean round-trip time of TCP 192.0.2.1";
     assert_eq!(rest, format!("so that the draft has no result; {other}"));
 }
 
@@ -364,6 +364,24 @@ fn probes_without_answers_are_reported() {
     assert!(measured.phases[0].probes[0].round_trip.is_none());
     let warning = &measured.warnings[0];
     assert!(warning.contains("ICMP echo requests to 192.0.2.1 with code point 46 was answered"), "{warning}");
+}
+
+/// ICMP and UDP, with answers on the idle line.
+#[test]
+fn a_phase_without_answers_is_told() {
+    let series = |kind, code_point, is_answered| {
+        let round_trip = crate::statistics::delays(&[0.02]).filter(|_| is_answered);
+        let subject = Subject { target: "host".to_owned(), kind, code_point };
+        Series { round_trip, lost: 7, ..Series::new(subject, Vec::new()) }
+    };
+    let phase = |load, [icmp, udp]: [bool; 2]| Phase {
+        load,
+        probes: vec![series(Kind::Icmp, 0, icmp), series(Kind::Udp, 0, udp), series(Kind::Icmp, 46, true)],
+        ..Phase::default()
+    };
+    let told = |upload| judge(&mut [phase(None, [true; 2]), phase(Some(Direction::Upload), upload)], "host");
+    assert_eq!(told([false; 2]), ["phase upload: no probe of ICMP host and UDP host was answered within 5 s"]);
+    assert_eq!(told([false, true]), [""; 0]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use lastmile_measure::archive;
 use lastmile_measure::conditions::Conditions;
-use lastmile_measure::report::{Estimate, Measurement, Phase, Throughput};
+use lastmile_measure::report::{self, Estimate, Measurement, Phase, Throughput};
 use lastmile_results::format;
 use lastmile_text::table::{Kind as Align, Table};
 
@@ -75,18 +75,19 @@ fn compared(measured: &[(String, Measurement)]) -> Table {
     ]);
     for (name, measured) in measured {
         let conditions = Conditions::of(measured);
+        let counted = report::counted(&measured.phases, &measured.host);
         for (index, phase) in measured.phases.iter().enumerate() {
             let marks = conditions.grade_in_short().into_iter();
             let marks: Vec<String> = marks.chain((!measured.complete).then(|| "incomplete".to_owned())).collect();
             let grade = if index == 0 { marks.join(", ") } else { String::new() };
-            rows.row(row(name, phase, conditions.target.as_deref(), grade));
+            rows.row(row(name, phase, &counted, grade));
         }
     }
     rows
 }
 
-/// The round trips are those of the target that the working conditions are judged by.
-fn row(name: &str, phase: &Phase, target: Option<&str>, grade: String) -> Vec<String> {
+/// The round trips are those that the working conditions are judged by.
+fn row(name: &str, phase: &Phase, counted: &[usize], grade: String) -> Vec<String> {
     let rate = |throughput: &Option<Throughput>| {
         let goodput = throughput.as_ref().map(|throughput| throughput.goodput_bps);
         [
@@ -94,8 +95,7 @@ fn row(name: &str, phase: &Phase, target: Option<&str>, grade: String) -> Vec<St
             format::or_dash(goodput, table::of_rate),
         ]
     };
-    let of_target = phase.probes.iter().filter(|series| target.is_none_or(|target| series.subject.target == target));
-    let delays = of_target.filter_map(|series| series.round_trip).next();
+    let delays = phase.first_answered(counted).map(|(_, delays)| delays);
     let [down, down_interval] = rate(&phase.download);
     let [up, up_interval] = rate(&phase.upload);
     vec![

@@ -12,7 +12,7 @@ use lastmile_measure::foreign::irtt::{self, Irtt};
 use lastmile_measure::foreign::responsiveness::{self, Responsiveness, Trust, Unsent};
 use lastmile_measure::load::Load;
 use lastmile_measure::own::wire::PORT;
-use lastmile_measure::own::{Client, Offer};
+use lastmile_measure::own::{Client, Granted, Offer};
 use lastmile_measure::probe::{Icmp, Prober, TcpConnect};
 use lastmile_results::format;
 
@@ -46,6 +46,8 @@ pub(super) struct Wanted<'a> {
     pub(super) streams: u32,
     pub(super) congestion: Option<&'a str>,
     pub(super) duration: Duration,
+    /// Whether a phase has a load.
+    pub(super) loads: bool,
     pub(super) interval: Duration,
     pub(super) trust: Trust,
     pub(super) unsent: Unsent,
@@ -115,7 +117,7 @@ impl Source {
             }
             Protocol::Lastmile => {
                 let mut client = Client::connect(wanted.host, wanted.port.unwrap_or(PORT), &key.read()?)?;
-                check(wanted, &client)?;
+                check(wanted, client.granted())?;
                 let offer = client.offer(wanted.congestion)?;
                 if let (Some(name), Some(Offer { congestion, fault: Some(fault) })) = (wanted.congestion, offer) {
                     return Err(lacks_congestion(name, "the server", &fault, &congestion));
@@ -264,9 +266,11 @@ fn lacks_congestion(name: &str, whose: &str, fault: &str, offered: &[String]) ->
     }
 }
 
-/// Refuses what the server would refuse in each phase.
-fn check(wanted: &Wanted<'_>, client: &Client) -> Result<()> {
-    let granted = client.granted();
+/// Refuses what the server would refuse in each phase with a load.
+fn check(wanted: &Wanted<'_>, granted: Granted) -> Result<()> {
+    if !wanted.loads {
+        return Ok(());
+    }
     if wanted.streams > granted.streams {
         return Err(Failure::new(format_args!("{} streams: the server grants {}", wanted.streams, granted.streams)));
     }
@@ -319,21 +323,38 @@ pub(super) fn first(host: &str, port: u16) -> Result<SocketAddr> {
 mod tests {
     use super::*;
 
-    /// iperf3 3.12: "unable to receive cookie at server".
-    #[test]
-    fn handshakes_do_not_go_to_the_port_of_an_iperf3_load() {
-        let wanted = Wanted {
+    fn wanted() -> Wanted<'static> {
+        Wanted {
             host: "192.0.2.1",
             port: None,
             streams: 1,
             congestion: None,
             duration: Duration::from_secs(5),
+            loads: true,
             interval: Duration::from_millis(100),
             trust: Trust::Web,
             unsent: Unsent::default(),
             irtt_key: None,
             udp_bps: None,
+        }
+    }
+
+    /// 60 s and 16 streams are the usual limits.
+    #[test]
+    fn limits_of_a_load_hold_for_no_idle_phase() {
+        let granted = Granted { rate_bps: 1_000_000_000, load: Duration::from_secs(60), streams: 16 };
+        let refused = |seconds, streams, loads| {
+            let duration = Duration::from_secs(seconds);
+            check(&Wanted { duration, streams, loads, ..wanted() }, granted).is_err()
         };
+        assert_eq!([refused(59, 16, true), refused(60, 1, true), refused(59, 17, true)], [false, true, true]);
+        assert!(!refused(90, 1, false) && !refused(59, 17, false));
+    }
+
+    /// iperf3 3.12: "unable to receive cookie at server".
+    #[test]
+    fn handshakes_do_not_go_to_the_port_of_an_iperf3_load() {
+        let wanted = wanted();
         let load = Iperf3::new(iperf3::Settings {
             host: "192.0.2.1".to_owned(),
             port: 5201,

@@ -1,6 +1,6 @@
 use crate::load::Direction;
 use crate::probe::{Sample, Subject};
-use crate::report::Series;
+use crate::report::{self, Series};
 
 use super::*;
 
@@ -42,7 +42,7 @@ fn the_result_is_the_mean_of_foreign_and_loaded_responsiveness() {
         Kind::HttpForeign => 0.15,
         _ => 0.3,
     };
-    let seen = of(&phase([8e6; 10], time_s)).unwrap();
+    let seen = of(&phase([8e6; 10], time_s), &[]).unwrap();
     assert!((seen.rpm.value - 400.0).abs() < 1e-6, "{seen:?}");
     let parts = draft(seen);
     assert!((parts.foreign_rpm.value - 600.0).abs() < 1e-6 && (parts.loaded_rpm.value - 200.0).abs() < 1e-6);
@@ -62,7 +62,7 @@ fn the_first_stable_interval_gives_the_result() {
             0.4
         }
     };
-    let seen = of(&phase([8e6; 10], time_s)).unwrap();
+    let seen = of(&phase([8e6; 10], time_s), &[]).unwrap();
     assert!((seen.rpm.value - 600.0).abs() < 1.0, "{seen:?}");
     assert_eq!(draft(seen).confidence, Confidence::High);
 }
@@ -70,11 +70,11 @@ fn the_first_stable_interval_gives_the_result() {
 #[test]
 fn without_stability_the_latest_intervals_give_the_result() {
     // Round trips grow from second to second, until the goodput has long been stable.
-    let seen = of(&phase([8e6; 10], |_, at_s| 0.1 * 1.3_f64.powf(at_s.floor()))).unwrap();
+    let seen = of(&phase([8e6; 10], |_, at_s| 0.1 * 1.3_f64.powf(at_s.floor())), &[]).unwrap();
     assert_eq!(draft(seen).confidence, Confidence::Medium);
     // A goodput that grows to the end is never stable.
     let growing = std::array::from_fn(|second| 1e6 * 1.5_f64.powi(i32::try_from(second).unwrap()));
-    let seen = of(&phase(growing, |_, at_s| if at_s < 5.95 { 1.0 } else { 0.1 })).unwrap();
+    let seen = of(&phase(growing, |_, at_s| if at_s < 5.95 { 1.0 } else { 0.1 }), &[]).unwrap();
     assert_eq!(draft(seen).confidence, Confidence::Low);
     // The probes that ended in the last four seconds; those that left before second 5.95 ended by 6.95.
     let parts = draft(seen);
@@ -88,8 +88,41 @@ fn without_all_four_kinds_there_is_no_responsiveness_by_the_draft() {
     for series in &mut lacking.probes {
         series.round_trip = statistics::delays(&[0.1]);
     }
-    let seen = of(&lacking).unwrap();
+    let seen = of(&lacking, &[0]).unwrap();
     assert!(!seen.by_draft && (seen.rpm.value - 600.0).abs() < 1e-6, "{seen:?}");
+}
+
+/// A hundred answers of the server after 100 ms, and as many of a target of the user's after 50 us; in the second phase
+/// the server has none.
+#[test]
+fn a_target_next_to_the_server_is_not_counted() {
+    let series = |target: &str, rtt_s: Option<f64>| {
+        let sample = |index: u32| Sample { sent_s: f64::from(index) * 0.1, rtt_s, ..Sample::default() };
+        let subject = Subject { target: target.to_owned(), kind: Kind::Icmp, code_point: 0 };
+        let round_trip = rtt_s.and_then(|rtt_s| statistics::delays(&[rtt_s; 100]));
+        Series { round_trip, ..Series::new(subject, (0..100).map(sample).collect()) }
+    };
+    let loaded = |load, rtt_s: Option<f64>| Phase {
+        load,
+        duration_s: 10.0,
+        probes: vec![series("server", rtt_s), series("near", Some(50e-6))],
+        ..Phase::default()
+    };
+    let [download, upload] = [Direction::Download, Direction::Upload].map(Some);
+    let phases = [loaded(None, Some(0.01)), loaded(download, Some(0.1)), loaded(upload, None)];
+    let counted = report::counted(&phases, "server");
+    assert_eq!(counted, [0]);
+    assert!((of(&phases[1], &counted).unwrap().rpm.value - 600.0).abs() < 1e-6);
+    assert_eq!(of(&phases[2], &counted), None);
+    // Where the server answers none on the idle line, another target does.
+    let phases = [loaded(None, None), loaded(download, Some(0.1))];
+    assert_eq!(report::counted(&phases, "server"), [1]);
+    // Without an idle phase, an answer in any phase counts. Another code point is that of another class.
+    let mut phases = [loaded(download, Some(0.1)), loaded(upload, None)];
+    assert_eq!(report::counted(&phases, "server"), [0]);
+    phases.iter_mut().for_each(|phase| phase.probes[0].subject.code_point = 46);
+    assert_eq!(report::counted(&phases, "near"), [1]);
+    assert_eq!(report::counted(&phases, "server"), [0, 1]);
 }
 
 #[test]
