@@ -21,13 +21,12 @@ pub mod stability;
 mod tls;
 mod upload;
 
+pub use config::PORT;
 use connection::Route;
 pub use load::{Http2Load, MOST_CONNECTIONS};
 use shared::{Shared, runtime};
 pub use tls::Trust;
 
-/// The port of HTTPS.
-pub const PORT: u16 = 443;
 /// The path of a server's configuration.
 pub const PATH: &str = "/.well-known/nq";
 /// Time for the configuration.
@@ -67,7 +66,7 @@ impl Responsiveness {
     /// Fetches the configuration.
     ///
     /// # Errors
-    /// No server, no trust in it, no HTTP/2, or a configuration without the URLs.
+    /// No server, no trust in it, no HTTP/2, or a configuration of another version or without URLs of one host.
     pub fn open(settings: &Settings) -> Result<Self, Error> {
         let Settings { host, port, trust, unsent } = settings;
         let authority = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
