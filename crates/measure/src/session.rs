@@ -247,6 +247,7 @@ impl Session<'_> {
         }
         counts.close(&transferred, Some(end).filter(|_| !failed));
         let name = kind.map_or("idle", words);
+        let faulty = failed || !ran.warnings.is_empty();
         for warning in ran.warnings {
             self.warn(format!("load of the phase {name}: {warning}"));
         }
@@ -273,6 +274,9 @@ impl Session<'_> {
             ..Phase::default()
         };
         self.recorded.phase(span, &counts, ran.streams, &ran.used);
+        if faulty {
+            self.recorded.doubt();
+        }
         for reason in self.recorded.uncovered() {
             self.warn(format!("phase {name}: {reason}"));
         }

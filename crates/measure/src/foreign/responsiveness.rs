@@ -1,7 +1,8 @@
 //! Load and probes against a responsiveness server: HTTP/2 over TLS 1.3.
 //!
 //! Source: draft-ietf-ippm-responsiveness-09, with its defaults. Differences: intervals of 1 s, those of -08; the
-//! session, not the stability of the responsiveness, ends a phase; the direction is the session's choice.
+//! session, not the stability of the responsiveness, ends a phase, nor does a connection that fails while others live;
+//! the direction is the session's choice.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -94,7 +95,7 @@ impl Responsiveness {
     /// The load.
     #[must_use]
     pub fn load(&self) -> Http2Load {
-        Http2Load { shared: Arc::clone(&self.shared), connections: 1 }
+        Http2Load { shared: Arc::clone(&self.shared), connections: 1, warnings: Vec::new() }
     }
 
     /// The four probers of the draft: TCP, TLS and HTTP over new connections, and HTTP over those of the load. They

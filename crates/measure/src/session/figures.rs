@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::load::{Arrived, Direction, Used};
 use crate::probe::{Clocks, Kind, PATIENCE, Sample, Subject};
-use crate::report::{Phase, Series, Throughput};
+use crate::report::{Confidence, Phase, Series, Throughput};
 use crate::statistics;
 use crate::train::Way;
 
@@ -23,12 +23,14 @@ pub(super) struct Recorded {
     warnings: Vec<String>,
     /// The server, and when its connection ended by itself.
     gone: Option<(String, f64)>,
+    /// Numbers of the phases whose load had a fault.
+    doubted: Vec<usize>,
 }
 
 impl Recorded {
     pub(super) fn new(series: Vec<(Subject, Clocks)>) -> Self {
         let samples = vec![Vec::new(); series.len()];
-        Self { series, samples, phases: Vec::new(), warnings: Vec::new(), gone: None }
+        Self { series, samples, phases: Vec::new(), warnings: Vec::new(), gone: None, doubted: Vec::new() }
     }
 
     /// The load of `host` ended with an error at `at_s`; the first time counts.
@@ -90,6 +92,11 @@ impl Recorded {
         phase.download = down.then(|| of(&counts.down)).flatten().map(|down| told(down, &used.down));
         phase.upload = up.then(|| of(&counts.up)).flatten().map(|up| told(up, &used.up));
         self.phases.push(phase);
+    }
+
+    /// The load of the latest phase had a fault: its responsiveness has low confidence.
+    pub(super) fn doubt(&mut self) {
+        self.doubted.extend(self.phases.len().checked_sub(1));
     }
 
     /// Notes the directions of the latest phase that reached the server's limit.
@@ -156,12 +163,17 @@ impl Recorded {
         }
         let decided: Vec<f64> = (0..self.series.len()).map(|index| self.decided_until(index)).collect();
         self.warn_of_undecided(&decided);
-        let Self { series, samples, mut phases, warnings, .. } = self;
-        for phase in &mut phases {
+        let Self { series, samples, mut phases, warnings, doubted, .. } = self;
+        for (number, phase) in phases.iter_mut().enumerate() {
             let of = |index: usize| one(&series[index].0, &samples[index], phase, decided[index]);
             phase.probes = (0..series.len()).map(of).collect();
             if phase.load.is_some() && phase.fills_the_line() {
                 phase.responsiveness = responsiveness::of(phase);
+            }
+            if let Some(draft) = phase.responsiveness.as_mut().and_then(|seen| seen.draft.as_mut())
+                && doubted.contains(&number)
+            {
+                draft.confidence = Confidence::Low;
             }
         }
         (phases, clocks, warnings)
