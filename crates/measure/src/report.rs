@@ -242,7 +242,7 @@ pub struct ByDraft {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
-    /// The goodput was not stable, or fewer than four intervals followed.
+    /// The goodput was not stable, fewer than four intervals followed, or the load lost connections.
     Low,
     /// The responsiveness was not stable in four intervals or more.
     Medium,

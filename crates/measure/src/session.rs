@@ -19,9 +19,9 @@ use crate::error::Error;
 use crate::foreign::iperf3::Datagrams;
 use crate::load::{Direction, Load, Stop, Transferred, Used};
 use crate::probe::{PATIENCE, Prober, Sample, Subject};
-use crate::report::{self, Measurement, Phase, SCHEMA, Series};
+use crate::report::{self, Confidence, Measurement, Phase, SCHEMA, Series};
 
-use self::figures::Recorded;
+use self::figures::{Figures, Recorded};
 use self::goodput::{Counts, Span};
 
 pub use self::goodput::SAMPLING;
@@ -161,8 +161,8 @@ pub fn run(
         session.rest();
         (session.recorded, session.complete && !stop.is_requested())
     });
-    let (mut phases, clocks, mut warnings) = recorded.finish();
-    warnings.extend(judge(&mut phases, &plan.host));
+    let Figures { mut phases, clocks, mut warnings, doubted } = recorded.finish();
+    warnings.extend(judge(&mut phases, &doubted, &plan.host));
     Measurement {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -176,14 +176,20 @@ pub fn run(
     }
 }
 
-/// Gives loaded phases their round trips per minute, and returns warnings.
-fn judge(phases: &mut [Phase], host: &str) -> Vec<String> {
+/// Gives loaded phases their round trips per minute, those whose numbers are in `doubted` with low confidence, and
+/// returns warnings.
+fn judge(phases: &mut [Phase], doubted: &[usize], host: &str) -> Vec<String> {
     let counted = report::counted(phases, host);
     let mut warnings = Vec::new();
-    for phase in phases {
+    for (number, phase) in phases.iter_mut().enumerate() {
         let Some(load) = phase.load else { continue };
         if phase.fills_the_line() {
             phase.responsiveness = responsiveness::of(phase, &counted);
+        }
+        if doubted.contains(&number)
+            && let Some(draft) = phase.responsiveness.as_mut().and_then(|seen| seen.draft.as_mut())
+        {
+            draft.confidence = Confidence::Low;
         }
         let silent: Vec<&Series> = counted.iter().map(|index| &phase.probes[*index]).collect();
         if phase.first_answered(&counted).is_none() && silent.iter().any(|series| series.lost > 0) {
@@ -265,6 +271,7 @@ impl Session<'_> {
         }
         counts.close(&transferred, Some(end).filter(|_| !failed));
         let name = kind.map_or("idle", words);
+        let faulty = failed || !ran.warnings.is_empty();
         for warning in ran.warnings {
             self.warn(format!("load of the phase {name}: {warning}"));
         }
@@ -291,6 +298,9 @@ impl Session<'_> {
             ..Phase::default()
         };
         self.recorded.phase(span, &counts, ran.streams, &ran.used);
+        if faulty {
+            self.recorded.doubt();
+        }
         for reason in self.recorded.uncovered() {
             self.warn(format!("phase {name}: {reason}"));
         }

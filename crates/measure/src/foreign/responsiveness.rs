@@ -1,7 +1,8 @@
 //! Load and probes against a responsiveness server: HTTP/2 over TLS 1.3.
 //!
 //! Source: draft-ietf-ippm-responsiveness-09, with its defaults. Differences: intervals of 1 s, those of -08; the
-//! session, not the stability of the responsiveness, ends a phase; the direction is the session's choice.
+//! session, not the stability of the responsiveness, ends a phase, nor does a connection that fails while others live;
+//! the direction is the session's choice.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,13 +22,12 @@ pub mod stability;
 mod tls;
 mod upload;
 
+pub use config::PORT;
 use connection::Route;
 pub use load::{Http2Load, MOST_CONNECTIONS};
 use shared::{Shared, runtime};
 pub use tls::Trust;
 
-/// The port of HTTPS.
-pub const PORT: u16 = 443;
 /// The path of a server's configuration.
 pub const PATH: &str = "/.well-known/nq";
 /// Time for the configuration.
@@ -67,7 +67,7 @@ impl Responsiveness {
     /// Fetches the configuration.
     ///
     /// # Errors
-    /// No server, no trust in it, no HTTP/2, or a configuration without the URLs.
+    /// No server, no trust in it, no HTTP/2, or a configuration of another version or without URLs of one host.
     pub fn open(settings: &Settings) -> Result<Self, Error> {
         let Settings { host, port, trust, unsent } = settings;
         let authority = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
@@ -95,7 +95,7 @@ impl Responsiveness {
     /// The load.
     #[must_use]
     pub fn load(&self) -> Http2Load {
-        Http2Load { shared: Arc::clone(&self.shared), connections: 1 }
+        Http2Load { shared: Arc::clone(&self.shared), connections: 1, warnings: Vec::new() }
     }
 
     /// The four probers of the draft: TCP, TLS and HTTP over new connections, and HTTP over those of the load. They

@@ -23,12 +23,24 @@ pub(super) struct Recorded {
     warnings: Vec<String>,
     /// The server, and when its connection ended by itself.
     gone: Option<(String, f64)>,
+    /// Numbers of the phases whose load had a fault.
+    doubted: Vec<usize>,
+}
+
+/// The figures of a session.
+pub(super) struct Figures {
+    pub(super) phases: Vec<Phase>,
+    /// The meaning of one-way delays.
+    pub(super) clocks: Option<String>,
+    pub(super) warnings: Vec<String>,
+    /// Numbers of the phases whose load had a fault.
+    pub(super) doubted: Vec<usize>,
 }
 
 impl Recorded {
     pub(super) fn new(series: Vec<(Subject, Clocks)>) -> Self {
         let samples = vec![Vec::new(); series.len()];
-        Self { series, samples, phases: Vec::new(), warnings: Vec::new(), gone: None }
+        Self { series, samples, phases: Vec::new(), warnings: Vec::new(), gone: None, doubted: Vec::new() }
     }
 
     /// The load of `host` ended with an error at `at_s`; the first time counts.
@@ -92,6 +104,11 @@ impl Recorded {
         self.phases.push(phase);
     }
 
+    /// The load of the latest phase had a fault: its responsiveness has low confidence.
+    pub(super) fn doubt(&mut self) {
+        self.doubted.extend(self.phases.len().checked_sub(1));
+    }
+
     /// Notes the directions of the latest phase that reached the server's limit.
     #[expect(clippy::cast_precision_loss, reason = "a limit is compared with an estimate")]
     pub(super) fn limited(&mut self, limit_bps: u64) -> Option<Direction> {
@@ -137,8 +154,8 @@ impl Recorded {
         })
     }
 
-    /// The phases with their figures, the meaning of one-way delays, and the warnings.
-    pub(super) fn finish(mut self) -> (Vec<Phase>, Option<String>, Vec<String>) {
+    /// The figures of what was recorded.
+    pub(super) fn finish(mut self) -> Figures {
         let clocks = self.compare_clocks();
         for index in 0..self.series.len() {
             let Subject { target, kind, code_point } = &self.series[index].0;
@@ -156,12 +173,12 @@ impl Recorded {
         }
         let decided: Vec<f64> = (0..self.series.len()).map(|index| self.decided_until(index)).collect();
         self.warn_of_undecided(&decided);
-        let Self { series, samples, mut phases, warnings, .. } = self;
+        let Self { series, samples, mut phases, warnings, doubted, .. } = self;
         for phase in &mut phases {
             let of = |index: usize| one(&series[index].0, &samples[index], phase, decided[index]);
             phase.probes = (0..series.len()).map(of).collect();
         }
-        (phases, clocks, warnings)
+        Figures { phases, clocks, warnings, doubted }
     }
 
     /// Warns of the probes that count neither as answered nor as lost.
@@ -308,7 +325,7 @@ mod tests {
                 recorded.sample(0, Sample { sent_s: f64::from(number) * 0.1 + 0.05, ..Sample::default() });
             });
             recorded.phases = phases;
-            let (phases, _, warnings) = recorded.finish();
+            let Figures { phases, warnings, .. } = recorded.finish();
             (phases.iter().map(|phase| phase.probes[0].lost).collect::<Vec<_>>(), warnings)
         };
         let none = "ICMP echo requests to 192.0.2.1 was answered: the target or the path drops them";
@@ -334,7 +351,7 @@ mod tests {
             }
             gone.into_iter().for_each(|at_s| recorded.gone("192.0.2.1", at_s));
             recorded.phases = vec![Phase { duration_s: 10.0, ..Phase::default() }];
-            let (phases, _, warnings) = recorded.finish();
+            let Figures { phases, warnings, .. } = recorded.finish();
             (phases[0].probes[0].lost, warnings.join(" "))
         };
         let told = |count: u32| {

@@ -29,8 +29,10 @@ const TICK: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct Http2Load {
     pub(super) shared: Arc<Shared>,
-    /// Connections of each direction of the last run.
+    /// Connections of each direction that lived at the end of the last run; the larger number of two directions.
     pub(super) connections: u32,
+    /// Faults of the last run that did not end it.
+    pub(super) warnings: Vec<String>,
 }
 
 /// Counters of a run, shared with the tasks of its connections.
@@ -72,13 +74,16 @@ impl Counters {
 /// The connections of one direction: one more each interval, up to [`MOST_CONNECTIONS`].
 struct Growth {
     way: Way,
+    /// All that were opened.
     connections: u32,
+    /// Those of them that have ended.
+    ended: u32,
     counted: u64,
 }
 
 impl Growth {
     fn new(way: Way) -> Self {
-        Self { way, connections: 1, counted: 0 }
+        Self { way, connections: 1, ended: 0, counted: 0 }
     }
 
     /// Takes the bytes at the end of an interval: the rate of the interval, and whether to add a connection.
@@ -90,6 +95,24 @@ impl Growth {
         self.connections += u32::from(add);
         (rate_bps, add)
     }
+
+    fn living(&self) -> u32 {
+        self.connections - self.ended
+    }
+}
+
+/// The connections that have ended before the load, in a sentence; `first` is the time and the reason of the first one.
+fn ended_early(growths: &[Growth], first: Option<(Duration, Error)>) -> Option<String> {
+    let (at, error) = first?;
+    let sum = |count: fn(&Growth) -> u32| growths.iter().map(count).sum::<u32>();
+    let (ended, of, at_s) = (sum(|growth| growth.ended), sum(|growth| growth.connections), at.as_secs_f64());
+    Some(format!("{ended} of {of} connections ended early, the first after {at_s:.1} s: {error}"))
+}
+
+/// Opens a connection and carries load until it ends, which is before the load does: returns why.
+async fn carried(shared: Arc<Shared>, way: Way, counters: Arc<Counters>, block: Bytes) -> (Way, Error) {
+    let done = carry(Arc::clone(&shared), way, counters, block).await;
+    (way, done.err().unwrap_or_else(|| shared.route.protocol(&"ends a connection before the load is over")))
 }
 
 /// Opens a connection and carries load until it ends.
@@ -127,14 +150,21 @@ fn random_block() -> Result<Bytes, Error> {
     Ok(block.into())
 }
 
-async fn fill(shared: &Arc<Shared>, ways: &[Way], transferred: &Transferred, stop: &Stop) -> Result<u32, Error> {
+/// Returns the connections that lived at the end, and a warning of the others.
+async fn fill(
+    shared: &Arc<Shared>,
+    ways: &[Way],
+    transferred: &Transferred,
+    stop: &Stop,
+) -> Result<(u32, Option<String>), Error> {
     let (counters, block) = (Arc::new(Counters::new(shared.unsent)), random_block()?);
     let mut tasks = JoinSet::new();
     let open = |way: Way, tasks: &mut JoinSet<_>| {
-        tasks.spawn(carry(Arc::clone(shared), way, Arc::clone(&counters), block.clone()));
+        tasks.spawn(carried(Arc::clone(shared), way, Arc::clone(&counters), block.clone()));
     };
     let mut growths: Vec<Growth> = ways.iter().map(|&way| Growth::new(way)).collect();
     ways.iter().for_each(|&way| open(way, &mut tasks));
+    let mut first = None;
     let (mut down, mut up) = (0, 0);
     let mut interval = Instant::now();
     let mut ticks = tokio::time::interval(TICK);
@@ -149,14 +179,13 @@ async fn fill(shared: &Arc<Shared>, ways: &[Way], transferred: &Transferred, sto
         }
         (down, up) = now;
         while let Some(ended) = tasks.try_join_next() {
-            if let Ok(Err(error)) = ended
-                && tasks.is_empty()
-            {
-                return Err(error);
-            }
+            let Ok((way, error)) = ended else { continue };
+            growths.iter_mut().filter(|growth| growth.way == way).for_each(|growth| growth.ended += 1);
+            first.get_or_insert((transferred.elapsed(), error));
         }
         if tasks.is_empty() {
-            return Err(shared.route.protocol(&"ends every connection before the load is over"));
+            let lost = || shared.route.protocol(&"ends every connection before the load is over");
+            return Err(first.map_or_else(lost, |(_, error)| error));
         }
         let span = interval.elapsed();
         if span >= INTERVAL {
@@ -165,7 +194,7 @@ async fn fill(shared: &Arc<Shared>, ways: &[Way], transferred: &Transferred, sto
                 let (rate_bps, add) = growth.interval(if growth.way == Way::Down { down } else { up }, span);
                 shared.set_rate(growth.way, rate_bps);
                 if growth.way == Way::Up {
-                    counters.follow(rate_bps, growth.connections);
+                    counters.follow(rate_bps, growth.living().max(1));
                 }
                 if add {
                     open(growth.way, &mut tasks);
@@ -173,7 +202,7 @@ async fn fill(shared: &Arc<Shared>, ways: &[Way], transferred: &Transferred, sto
             }
         }
     }
-    Ok(growths.iter().map(|growth| growth.connections).max().unwrap_or(1))
+    Ok((growths.iter().map(Growth::living).max().unwrap_or(1), ended_early(&growths, first)))
 }
 
 impl Load for Http2Load {
@@ -189,25 +218,38 @@ impl Load for Http2Load {
         self.connections
     }
 
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
+    }
+
     fn run(&mut self, direction: Direction, transferred: &Transferred, stop: &Stop) -> Result<(), Error> {
         let ways: &[Way] = match direction {
             Direction::Download => &[Way::Down],
             Direction::Upload => &[Way::Up],
             Direction::Both => &[Way::Down, Way::Up],
         };
+        self.warnings.clear();
         let runtime = runtime()?;
         let done = runtime.block_on(fill(&self.shared, ways, transferred, stop));
         self.shared.forget_load();
         // Connections end here, with what they have in flight.
         drop(runtime);
-        self.connections = done?;
+        let (connections, warning) = done?;
+        self.connections = connections;
+        self.warnings.extend(warning);
         Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+    use std::net::TcpListener;
+    use std::thread;
+
     use super::*;
+    use crate::foreign::responsiveness::connection::Route;
+    use crate::foreign::responsiveness::{Trust, config, tls};
 
     /// Section 5.4: one more at each interval, whether the goodput grows or not.
     #[test]
@@ -221,5 +263,58 @@ mod tests {
             short.interval(second, INTERVAL);
         }
         assert_eq!(short.connections, 4);
+    }
+
+    #[test]
+    fn connections_that_ended_are_told_with_the_first_reason() {
+        let error = || Error::Protocol { peer: "peer".to_owned(), what: "it is full".to_owned() };
+        let growth = |way, connections, ended| Growth { way, connections, ended, counted: 0 };
+        let growths = [growth(Way::Down, 16, 1), growth(Way::Up, 16, 2)];
+        assert_eq!(growths.each_ref().map(Growth::living), [15, 14]);
+        let told = ended_early(&growths, Some((Duration::from_millis(2140), error()))).unwrap();
+        assert_eq!(told, format!("3 of 32 connections ended early, the first after 2.1 s: {}", error()));
+        assert_eq!(ended_early(&growths, None), None);
+    }
+
+    /// The load of two directions with a server that holds its first connections, `held` in number, and closes the
+    /// others once they have begun TLS.
+    fn loaded(held: usize) -> (Result<(), Error>, Http2Load) {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let route = Route {
+            peer: "peer".to_owned(),
+            address: server.local_addr().unwrap(),
+            tls: tls::client(&Trust::Anyone).unwrap(),
+        };
+        let text = r#"{"version": 1, "urls": {"large_download_url": "https://h/l",
+            "small_download_url": "https://h/s", "upload_url": "https://h/u"}}"#;
+        let config = config::parse(text.as_bytes()).unwrap();
+        let shared = Arc::new(Shared::new("server".to_owned(), route, config, Unsent::FiveMilliseconds));
+        let mut load = Http2Load { shared, connections: 1, warnings: vec!["of the run before".to_owned()] };
+        let (transferred, stop) = (Transferred::default(), Stop::default());
+        let done = thread::scope(|scope| {
+            let running = scope.spawn(|| load.run(Direction::Both, &transferred, &stop));
+            let mut connections: Vec<TcpStream> = (0..2).map(|_| server.accept().unwrap().0).collect();
+            for mut closed in connections.drain(held..) {
+                let _ = closed.read(&mut [0; 4096]);
+            }
+            thread::sleep(INTERVAL / 2);
+            stop.request();
+            running.join().unwrap()
+        });
+        (done, load)
+    }
+
+    #[test]
+    fn a_connection_that_fails_is_told_and_not_counted() {
+        let (done, load) = loaded(1);
+        done.unwrap();
+        let [warning] = &load.warnings()[..] else { panic!("{:?}", load.warnings()) };
+        assert!(warning.starts_with("1 of 2 connections ended early, the first after 0."), "{warning}");
+        assert!(warning.contains("peer: TLS"), "{warning}");
+        assert_eq!(load.streams(), 1);
+        let (done, load) = loaded(2);
+        assert!(done.is_ok() && load.warnings().is_empty(), "{done:?} {:?}", load.warnings());
+        let (done, load) = loaded(0);
+        assert!(done.unwrap_err().to_string().contains("peer: TLS") && load.warnings().is_empty());
     }
 }

@@ -226,8 +226,8 @@ mod tests {
     use crate::foreign::responsiveness::{Trust, Unsent, config, tls};
 
     fn shared(address: SocketAddr) -> Arc<Shared> {
-        let text = r#"{"urls": {"large_download_url": "https://h/l", "small_download_url": "https://h/s",
-            "upload_url": "https://h/u"}}"#;
+        let text = r#"{"version": 1, "urls": {"large_download_url": "https://h/l",
+            "small_download_url": "https://h/s", "upload_url": "https://h/u"}}"#;
         let config = config::parse(text.as_bytes()).unwrap();
         let route = Route { peer: "peer".to_owned(), address, tls: tls::client(&Trust::Anyone).unwrap() };
         Arc::new(Shared::new("server".to_owned(), route, config, Unsent::FiveMilliseconds))

@@ -1,7 +1,8 @@
 //! When a series of values has become stable, by draft-ietf-ippm-responsiveness-09, section 5.4.
 //!
-//! Values arrive once each interval of [`INTERVAL`]. The moving average of the latest four values is stable once the
-//! standard deviation of its latest four values is below 5 % of the newest.
+//! Values arrive once each interval of [`INTERVAL`]. The first moving average is that of the first four values. A
+//! series is stable once the standard deviation of four moving averages is below 5 % of the newest: with the seventh
+//! value at the earliest.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -25,7 +26,9 @@ impl Stability {
     /// Adds the value of an interval: whether the series is stable now.
     pub fn add(&mut self, value: f64) -> bool {
         push(&mut self.values, value);
-        push(&mut self.averages, mean(self.values.make_contiguous()));
+        if self.values.len() == MOVING_AVERAGE {
+            push(&mut self.averages, mean(self.values.make_contiguous()));
+        }
         agree(self.averages.make_contiguous())
     }
 }
@@ -63,18 +66,26 @@ mod tests {
         values.iter().position(|&value| stability.add(value))
     }
 
+    /// The fourth value completes the first average, and the seventh the fourth average.
     #[test]
-    fn constant_values_are_stable_after_four_averages() {
-        assert_eq!(stable_at(&[10.0; 3]), None);
-        assert_eq!(stable_at(&[10.0; 9]), Some(3));
+    fn constant_values_are_stable_after_four_whole_averages() {
+        assert_eq!(stable_at(&[10.0; 6]), None);
+        assert_eq!(stable_at(&[10.0; 9]), Some(6));
     }
 
-    /// The averages of 0, 10, 10, 10, 10 are 0, 5, 6.67, 7.5 and 10. The deviations of the latest four averages are
-    /// 2.91,
-    /// 1.80, 1.49 and 1.08, above 5 % of 10, until 7.5 has left them with the eighth value.
+    /// The averages of four values are 7.5, 10, 10 and 10 with the seventh value: their deviation is 1.08, above 5 % of
+    /// 10. With the eighth value 7.5 has left them.
     #[test]
     fn a_ramp_is_stable_once_it_has_left_the_averages() {
         assert_eq!(stable_at(&[0.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0]), Some(7));
+    }
+
+    /// The averages are 25 and zeros. With zeros in front of the first value, four averages would be 25.
+    #[test]
+    fn a_burst_at_the_start_is_not_stable() {
+        let mut values = [0.0; 12];
+        values[0] = 100.0;
+        assert_eq!(stable_at(&values), None);
     }
 
     #[test]
@@ -84,10 +95,10 @@ mod tests {
         assert_eq!(stable_at(&[0.0; 20]), None);
     }
 
-    /// The averages are 110, 100, 100, 95, and 95 from there on: with the fifth value the deviation is 2.5, below 4.75.
+    /// Each average of four values is 95: the fourth one comes with the seventh value.
     #[test]
     fn noise_within_the_average_does_not_count() {
         let values: Vec<f64> = [110.0, 90.0, 100.0, 80.0].into_iter().cycle().take(12).collect();
-        assert_eq!(stable_at(&values), Some(4));
+        assert_eq!(stable_at(&values), Some(6));
     }
 }

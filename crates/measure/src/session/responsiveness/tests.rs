@@ -4,8 +4,8 @@ use crate::report::{self, Series};
 
 use super::*;
 
-/// A download of ten seconds, with these rates by second, and probes of each kind that take these times.
-fn phase(rates_bps: [f64; 10], time_s: impl Fn(Kind, f64) -> f64) -> Phase {
+/// A download of fourteen seconds, with these rates by second, and probes of each kind that take these times.
+fn phase(rates_bps: [f64; 14], time_s: impl Fn(Kind, f64) -> f64) -> Phase {
     let series = |kind| {
         let sample = |index: u32| {
             // Probes depart every 50 ms from the phase's start, 100 s after that of the measurement.
@@ -13,13 +13,13 @@ fn phase(rates_bps: [f64; 10], time_s: impl Fn(Kind, f64) -> f64) -> Phase {
             Sample { sent_s, rtt_s: Some(time_s(kind, sent_s - 100.0)), ..Sample::default() }
         };
         let subject = Subject { target: "server".to_owned(), kind, code_point: 0 };
-        Series::new(subject, (0..200).map(sample).collect())
+        Series::new(subject, (0..280).map(sample).collect())
     };
     let samples = (1..).map(f64::from).zip(rates_bps).collect();
     Phase {
         load: Some(Direction::Download),
         start_s: 100.0,
-        duration_s: 10.0,
+        duration_s: 14.0,
         ramp_s: 3.0,
         download: Some(Throughput { samples, ..Throughput::default() }),
         probes: KINDS.map(series).into(),
@@ -42,27 +42,27 @@ fn the_result_is_the_mean_of_foreign_and_loaded_responsiveness() {
         Kind::HttpForeign => 0.15,
         _ => 0.3,
     };
-    let seen = of(&phase([8e6; 10], time_s), &[]).unwrap();
+    let seen = of(&phase([8e6; 14], time_s), &[]).unwrap();
     assert!((seen.rpm.value - 400.0).abs() < 1e-6, "{seen:?}");
     let parts = draft(seen);
     assert!((parts.foreign_rpm.value - 600.0).abs() < 1e-6 && (parts.loaded_rpm.value - 200.0).abs() < 1e-6);
     assert_eq!(parts.confidence, Confidence::High);
 }
 
-/// The goodput is stable after the fourth second, and the responsiveness of seconds five to eight is the first one of
-/// four stable intervals. A change after that is not in the result.
+/// The goodput is stable after the seventh second, and the responsiveness of seconds 8 to 11 is the first one of four
+/// stable intervals. A change after that is not in the result.
 #[test]
 fn the_first_stable_interval_gives_the_result() {
     let time_s = |_, at_s| {
-        if at_s < 3.45 {
+        if at_s < 6.45 {
             0.5
-        } else if at_s < 7.9 {
+        } else if at_s < 10.9 {
             0.1
         } else {
             0.4
         }
     };
-    let seen = of(&phase([8e6; 10], time_s), &[]).unwrap();
+    let seen = of(&phase([8e6; 14], time_s), &[]).unwrap();
     assert!((seen.rpm.value - 600.0).abs() < 1.0, "{seen:?}");
     assert_eq!(draft(seen).confidence, Confidence::High);
 }
@@ -70,20 +70,20 @@ fn the_first_stable_interval_gives_the_result() {
 #[test]
 fn without_stability_the_latest_intervals_give_the_result() {
     // Round trips grow from second to second, until the goodput has long been stable.
-    let seen = of(&phase([8e6; 10], |_, at_s| 0.1 * 1.3_f64.powf(at_s.floor())), &[]).unwrap();
+    let seen = of(&phase([8e6; 14], |_, at_s| 0.1 * 1.3_f64.powf(at_s.floor())), &[]).unwrap();
     assert_eq!(draft(seen).confidence, Confidence::Medium);
     // A goodput that grows to the end is never stable.
     let growing = std::array::from_fn(|second| 1e6 * 1.5_f64.powi(i32::try_from(second).unwrap()));
-    let seen = of(&phase(growing, |_, at_s| if at_s < 5.95 { 1.0 } else { 0.1 }), &[]).unwrap();
+    let seen = of(&phase(growing, |_, at_s| if at_s < 9.95 { 1.0 } else { 0.1 }), &[]).unwrap();
     assert_eq!(draft(seen).confidence, Confidence::Low);
-    // The probes that ended in the last four seconds; those that left before second 5.95 ended by 6.95.
+    // The probes that ended in the last four seconds; those that left before second 9.95 ended by 10.95.
     let parts = draft(seen);
     assert!(parts.loaded_rpm.value > 60.0 / 0.5 && parts.loaded_rpm.value < 600.0, "{parts:?}");
 }
 
 #[test]
 fn without_all_four_kinds_there_is_no_responsiveness_by_the_draft() {
-    let mut lacking = phase([8e6; 10], |_, _| 0.1);
+    let mut lacking = phase([8e6; 14], |_, _| 0.1);
     lacking.probes.pop();
     for series in &mut lacking.probes {
         series.round_trip = statistics::delays(&[0.1]);
