@@ -199,7 +199,9 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
     // All files are open, and there is one thread.
     let rights = Rights::from(&start.needs().give_up_the_rest()?);
     let place = Place::of(start, &world);
-    let words = format!("{}: {}\n{}\ncontrol: {}", policy.name, place.words(), rights.words(), start.control.display());
+    let unshaped = policy.unshaped_down().map_or_else(String::new, |words| format!("{words}\n"));
+    let (name, control) = (&policy.name, start.control.display());
+    let words = format!("{name}: {}\n{unshaped}{}\ncontrol: {control}", place.words(), rights.words());
     printer.talk_lines(&words);
     let words = match &dashboard {
         Some(dashboard) => {

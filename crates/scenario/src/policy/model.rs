@@ -100,6 +100,28 @@ impl Policy {
     pub fn autorate(&self) -> Option<&autorate::Config> {
         self.down.as_ref()?.autorate.as_ref()
     }
+
+    /// The rates of the shapers, up and down; `None` for a direction that the policy does not shape.
+    #[must_use]
+    pub fn shapers(&self) -> [Option<BitRate>; 2] {
+        [self.rate, self.down.as_ref().and_then(|down| down.rate)]
+    }
+
+    /// The rates of the line, up and down; `None` for a direction that the policy does not shape.
+    #[must_use]
+    pub fn shaped_line(&self) -> [Option<BitRate>; 2] {
+        let [up, down] = self.shapers();
+        [up.and(self.line.up), down.and(self.line.down)]
+    }
+
+    /// Why the downstream is not shaped though its rate is known; `None` if it is shaped, or has no rate.
+    #[must_use]
+    pub fn unshaped_down(&self) -> Option<String> {
+        let [_, shaped] = self.shapers();
+        let lacks = if self.down.is_some() { "no share in [down]" } else { "no [down]" };
+        let is_odd = self.line.down.is_some() && shaped.is_none();
+        is_odd.then(|| format!("{} has {lacks}: the downstream is not shaped", self.name))
+    }
 }
 
 /// Where the queue of the upstream stands.

@@ -147,7 +147,7 @@ pub(crate) struct Direction {
 /// The line, and bytes of packets on it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Wire {
-    /// `None`: nothing shapes this direction, and its rate is unknown.
+    /// `None`: nothing shapes this direction.
     pub(crate) rate_bps: Option<u64>,
     pub(crate) encapsulation: String,
     /// IP bytes, and bytes on the wire.
@@ -193,7 +193,7 @@ impl Status {
         reloads: &Reloads,
         snapshot: &Snapshot,
     ) -> Self {
-        let line = &policy.line;
+        let (line, [up, down]) = (&policy.line, policy.shaped_line());
         let behind: &[Class] = policy.down.as_ref().map_or(&[], |down| &down.classes);
         Self {
             policy: policy.name.clone(),
@@ -204,8 +204,8 @@ impl Status {
             uptime_s: snapshot.uptime.as_secs_f64(),
             reloads: reloads.clone(),
             reflectors: None,
-            up: Direction::new(&snapshot.up, line.up, &line.up_layer, &policy.classes),
-            down: Direction::new(&snapshot.down, line.down, &line.down_layer, behind),
+            up: Direction::new(&snapshot.up, up, &line.up_layer, &policy.classes),
+            down: Direction::new(&snapshot.down, down, &line.down_layer, behind),
         }
     }
 

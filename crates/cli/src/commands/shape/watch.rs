@@ -28,7 +28,7 @@ pub(super) struct InForce {
 /// One direction.
 pub(super) struct Shown {
     pub(super) name: &'static str,
-    /// `None`: nothing shapes it, and its rate is unknown.
+    /// `None`: nothing shapes it.
     pub(super) rate: Option<BitRate>,
     pub(super) link_layer: LinkLayer,
     pub(super) classes: Vec<Class>,
@@ -46,10 +46,10 @@ impl Shown {
 impl InForce {
     /// The first policy, or the one of this number.
     pub(super) fn new(policy: &Policy, number: u64) -> Self {
-        let line = &policy.line;
+        let (line, [up, down]) = (&policy.line, policy.shaped_line());
         let behind = policy.down.as_ref().map_or_else(Vec::new, |down| down.classes.clone());
-        let up = Shown { name: "up", rate: line.up, link_layer: line.up_layer, classes: policy.classes.clone() };
-        let down = Shown { name: "down", rate: line.down, link_layer: line.down_layer, classes: behind };
+        let up = Shown { name: "up", rate: up, link_layer: line.up_layer, classes: policy.classes.clone() };
+        let down = Shown { name: "down", rate: down, link_layer: line.down_layer, classes: behind };
         Self { policy: Arc::new(policy.clone()), directions: [up, down], number, since_ms: now_ms() }
     }
 
