@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lastmile_queueing::DropReason;
 use lastmile_queueing::line::grants::Counts;
-use lastmile_units::Duration;
+use lastmile_units::{BitRate, Duration};
 use serde::Serialize;
 
 use super::report::{HopState, States};
@@ -90,10 +90,12 @@ impl Interval<'_> {
         })
     }
 
-    /// The backlog in bytes, and its time at this rate on the wire, in seconds.
+    /// The backlog in bytes, and its time in seconds at the rate that a controller has given the shaper, or else at
+    /// this rate on the wire.
     #[expect(clippy::cast_precision_loss, reason = "for the eye only")]
     pub fn backlog(&self, rate_bps: Option<u64>) -> (f64, Option<f64>) {
         let bytes = self.now.queued.bytes.as_u64() as f64;
+        let rate_bps = self.now.shaper_rate.map(BitRate::as_bps).or(rate_bps);
         (bytes, rate_bps.map(|rate| bytes * self.wire_per_byte() * 8.0 / rate as f64))
     }
 
@@ -129,5 +131,27 @@ impl Interval<'_> {
     /// True for a hop that has dropped packets, or let one wait for [`NOTABLE`], so far.
     pub fn has_mattered(&self) -> bool {
         Duration::from_ns(self.now.waited.max()) >= NOTABLE || self.now.dropped_packets() > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lastmile_queueing::Backlog;
+    use lastmile_units::{ByteCount, PacketCount};
+
+    use super::*;
+
+    /// 125 kB take a second at 1 Mbit/s, and four where a controller has given the shaper a quarter of it.
+    #[test]
+    fn the_backlog_as_time_is_at_the_rate_of_a_shaper_that_is_steered() {
+        let queued = Backlog { bytes: ByteCount::new(125_000), packets: PacketCount::new(100) };
+        let time = |shaper_rate, rate_bps| {
+            let state = HopState { queued, shaper_rate, ..HopState::default() };
+            Interval { seconds: 1.0, before: &state, now: &state }.backlog(rate_bps)
+        };
+        let quarter = BitRate::from_bps(250_000);
+        assert_eq!(time(None, Some(1_000_000)), (125_000.0, Some(1.0)));
+        assert_eq!(time(quarter, Some(1_000_000)), (125_000.0, Some(4.0)));
+        assert_eq!((time(quarter, None).1, time(None, None).1), (Some(4.0), None));
     }
 }

@@ -139,7 +139,7 @@ pub struct States {
 
 /// A hop at a moment, for a display that asks several times a second. All counts are since the
 /// start.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct HopState {
     /// The backlog of the queue.
     pub queued: Backlog,

@@ -5,6 +5,7 @@ use lastmile_queueing::Match;
 use lastmile_queueing::ack::{clamp, pacing};
 use lastmile_queueing::autorate;
 use lastmile_queueing::meter::drain;
+use lastmile_queueing::sched::in_proportion;
 use lastmile_queueing::spec::{Over, Spec};
 use lastmile_units::{BitRate, ByteCount, Duration, WireBytes};
 
@@ -203,6 +204,15 @@ pub struct Class {
     pub cburst: WireBytes,
     /// Where its packets wait; `None` if it has classes below.
     pub queue: Option<Spec>,
+}
+
+impl Class {
+    /// Its rate and its ceiling where a controller has given `steered`, if it has, to the shaper of `built`.
+    #[must_use]
+    pub fn rates(&self, built: Option<BitRate>, steered: Option<BitRate>) -> (Option<BitRate>, BitRate) {
+        let of = |rate| built.zip(steered).map_or(rate, |(built, steered)| in_proportion(rate, built, steered));
+        (self.rate.map(of), of(self.ceil))
+    }
 }
 
 /// A packet of at most `packet` bytes departs within `time`, in addition to the time of the packet ahead.

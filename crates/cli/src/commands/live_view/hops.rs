@@ -88,25 +88,12 @@ pub(in crate::commands) fn table<'a>(hops: impl IntoIterator<Item = (&'a str, Op
 #[cfg(test)]
 mod tests {
     use lastmile_live::bump::HopState;
-    use lastmile_queueing::Backlog;
-    use lastmile_queueing::line::Stats;
     use lastmile_queueing::line::grants::Counts;
 
     use super::*;
 
     fn state(grants: Option<Counts>) -> HopState {
-        HopState {
-            queued: Backlog::default(),
-            shaper_rate: None,
-            wire_bits: 0,
-            line: Stats::default(),
-            waited: Default::default(),
-            acks_waited: Default::default(),
-            class_waited: Vec::new(),
-            class_queued: Vec::new(),
-            queue_counters: Vec::new(),
-            grants,
-        }
+        HopState { grants, ..HopState::default() }
     }
 
     /// Half a second in which 10 requests, 3 of them in vain, had 6 grants, of which 500 bytes passed unused.

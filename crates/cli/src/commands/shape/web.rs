@@ -47,7 +47,7 @@ impl Reporter {
         let hops = intervals(self.before.as_ref(), &now);
         let (mut groups, mut tables) = (Vec::new(), Vec::new());
         for (shown, hop) in in_force.directions.iter().zip(&hops) {
-            let classes = classes(&shown.classes, hop);
+            let classes = classes(&shown.classes, shown.shaper, hop);
             let rate_bps = shown.rate.map(lastmile_units::BitRate::as_bps);
             groups.push(charts::group(shown.name, shown.title(), rate_bps, hop, &classes));
             if !classes.is_empty() {

@@ -94,7 +94,7 @@ fn drops(hop: &Interval<'_>, title: &'static str, wanted: impl Fn(DropReason) ->
 #[expect(clippy::cast_precision_loss, reason = "for the eye only")]
 pub(in crate::commands) fn table(title: String, classes: &[ClassInterval<'_>], wire_per_byte: f64) -> Table {
     let row = |one: &ClassInterval<'_>| {
-        let time = one.backlog_bytes.map(|bytes| bytes * wire_per_byte * 8.0 / one.class.ceil.as_bps() as f64);
+        let time = one.backlog_bytes.map(|bytes| bytes * wire_per_byte * 8.0 / one.ceil.as_bps() as f64);
         vec![
             Cell::Text(one.class.name.clone()),
             one.sent_bps.into(),
