@@ -342,7 +342,7 @@ fn classes(classes: &[ClassStatus]) -> String {
 /// A rate in the form of tc(8): `768Kbit`.
 fn short(rate: BitRate) -> String {
     match rate.as_bps() {
-        bps if bps >= 10_000_000 => format!("{}Mbit", bps / 1_000_000),
+        bps if bps >= 1_000_000 && bps % 1_000_000 == 0 => format!("{}Mbit", bps / 1_000_000),
         bps if bps >= 1000 => format!("{}Kbit", bps / 1000),
         bps => format!("{bps}bit"),
     }
@@ -392,5 +392,17 @@ impl ClassStatus {
             }
         };
         classes.iter().enumerate().map(status).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_rate_is_in_mbit_where_it_is_whole_mbit() {
+        let rates = [999, 409_600, 1_000_000, 9_500_000, 19_800_000, 20_000_000, 1_000_000_000];
+        let words = rates.map(|bps| short(BitRate::from_bps(bps).unwrap()));
+        assert_eq!(words, ["999bit", "409Kbit", "1Mbit", "9500Kbit", "19800Kbit", "20Mbit", "1000Mbit"]);
     }
 }
