@@ -231,7 +231,7 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
         if let Some(dashboard) = dashboard {
             let (shared, end) = (Shared::new(world.handle(), Arc::clone(&in_force)), &end);
             let hub = dashboard.hub("lastmile shape", Shaper { shared: Arc::clone(&shared), asker: asker.clone() });
-            let mut reporter = Reporter::new(shared);
+            let mut reporter = Reporter::new(shared, Arc::clone(&links));
             let reports = Arc::clone(&hub);
             scope.spawn(move || publish(&reports, end, |hub| reporter.sample(hub)));
             scope.spawn(move || dashboard.serve(end, &hub));

@@ -123,6 +123,11 @@ impl Interval<'_> {
         self.dropped(|reason| !reason.is_ack_regulation())
     }
 
+    /// Packets that the ports beside the hop have dropped, by reason: before the interval, and by its end.
+    pub fn port_drops(&self) -> impl Iterator<Item = (&'static str, u64, u64)> {
+        self.before.port_drops.iter().zip(&self.now.port_drops).map(|((_, then), (name, now))| (*name, *then, *now))
+    }
+
     /// True for a hop that holds packets or has dropped some.
     pub fn is_notable(&self) -> bool {
         self.now.queued.bytes.as_u64() > 0 || self.now.dropped_packets() > 0
