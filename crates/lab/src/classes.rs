@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use lastmile_live::bump::{CounterValue, Interval, Waited, per_second};
 use lastmile_scenario::policy::{Class, Numbers, class_at};
+use lastmile_units::BitRate;
 
 /// One class of a hop in an interval.
 pub struct ClassInterval<'a> {
     /// The class.
     pub class: &'a Class,
+    /// Its ceiling at the present rate of the shaper.
+    pub ceil: BitRate,
     /// Bits in a second: on the wire, or of IP where the scheduler does not count the wire.
     pub sent_bps: Option<f64>,
     /// The backlog of its queue.
@@ -56,8 +59,8 @@ fn counted(counters: &[CounterValue]) -> BTreeMap<usize, Counted> {
     classes
 }
 
-/// The classes with a queue in an interval.
-pub fn classes<'a>(classes: &'a [Class], hop: &Interval<'_>) -> Vec<ClassInterval<'a>> {
+/// The classes with a queue in an interval, below a shaper that was built with the rate `shaper`.
+pub fn classes<'a>(classes: &'a [Class], shaper: Option<BitRate>, hop: &Interval<'_>) -> Vec<ClassInterval<'a>> {
     let counters = &hop.now.queue_counters;
     let places = Numbers::of(classes, counters.iter().map(|c| (c.path.as_str(), c.kind)));
     let [before, now] = [&hop.before.queue_counters, counters].map(|counters| counted(counters));
@@ -78,6 +81,7 @@ pub fn classes<'a>(classes: &'a [Class], hop: &Interval<'_>) -> Vec<ClassInterva
         #[expect(clippy::cast_precision_loss, reason = "for the eye only")]
         ClassInterval {
             class,
+            ceil: class.rates(shaper, hop.now.shaper_rate).1,
             sent_bps: sent.map(|(then, now)| 8.0 * per_second(then, now, hop.seconds)),
             backlog_bytes: backlog.map(|(_, backlog)| backlog.bytes.as_u64() as f64),
             waited: waited.map(|now| Waited::of(hop.before.class_waited.get(index), now)).unwrap_or_default(),

@@ -143,7 +143,7 @@ impl Direction {
             ack_delay_s: Waited::of(Some(&hop.before.acks_waited), &hop.now.acks_waited),
             dropped: hop.lost(),
             acks_dropped: hop.dropped(DropReason::is_ack_regulation).values().sum(),
-            classes: classes::classes(classes, hop).into_iter().map(class).collect(),
+            classes: classes::classes(classes, None, hop).into_iter().map(class).collect(),
             at_s,
             by_second,
         }

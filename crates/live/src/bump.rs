@@ -42,7 +42,7 @@ use lastmile_queueing::spec::{BuildError, Spec};
 use lastmile_units::{BitRate, Duration, Instant, WireBytes};
 
 use crate::clock::Clock;
-use crate::io::Port;
+use crate::io::{Counters, Port};
 
 pub use direction::BATCH;
 use direction::{Direction, Queue};
@@ -186,13 +186,13 @@ impl Bump {
         [&mut self.up, &mut self.down].into_iter().flat_map(|direction| direction.glance(now)).collect()
     }
 
-    /// The hops at `now` for a display. Copies some 10 kB for each hop and each direction, and 5 kB
-    /// for each class.
+    /// The hops at `now` for a display, with the counters of both ports. Copies some 10 kB for each hop and each
+    /// direction, and 5 kB for each class.
     #[must_use]
-    pub fn states(&self, now: Instant) -> States {
+    pub fn states(&self, now: Instant, [a, b]: [Counters; 2]) -> States {
         States {
             at: now,
-            hops: self.up.states(now).chain(self.down.states(now)).collect(),
+            hops: [self.up.states(now, &a), self.down.states(now, &b)].concat(),
             crossed: [self.up.crossed.clone(), self.down.crossed.clone()],
         }
     }

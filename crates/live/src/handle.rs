@@ -9,6 +9,7 @@ use lastmile_units::{BitRate, Duration, Instant, WireBytes};
 
 use crate::bump::{self, Bump, DirectionReport, HopGlance, Queues, Record, States};
 use crate::error::{Context, Error};
+use crate::io::Counters;
 use crate::stop::{Stop, StopHandle};
 
 /// The counters so far.
@@ -93,6 +94,9 @@ pub(crate) trait Asked {
     /// The counters so far.
     fn snapshot(&mut self) -> Result<Snapshot, Error>;
 
+    /// The counters of the ports at both ends: that of the LAN, or the client, is the first.
+    fn ports(&mut self) -> Result<[Counters; 2], Error>;
+
     /// The lines, and when it is.
     fn bump(&mut self) -> (&mut Bump, Instant);
 
@@ -108,7 +112,11 @@ pub(crate) trait Asked {
             match request {
                 Request::Report(answer) => drop(answer.send(self.snapshot()?)),
                 Request::Glance(answer) => drop(answer.send((now, bump.glance(now)))),
-                Request::States(answer) => drop(answer.send(bump.states(now))),
+                Request::States(answer) => {
+                    let ports = self.ports()?;
+                    let (bump, now) = self.bump();
+                    drop(answer.send(bump.states(now, ports)));
+                }
                 Request::Records(answer) => drop(answer.send(bump.records())),
                 Request::Alive(answer) => drop(answer.send(())),
                 Request::HandOver(queues, done) => {

@@ -199,7 +199,9 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
     // All files are open, and there is one thread.
     let rights = Rights::from(&start.needs().give_up_the_rest()?);
     let place = Place::of(start, &world);
-    let words = format!("{}: {}\n{}\ncontrol: {}", policy.name, place.words(), rights.words(), start.control.display());
+    let unshaped = policy.unshaped_down().map_or_else(String::new, |words| format!("{words}\n"));
+    let (name, control) = (&policy.name, start.control.display());
+    let words = format!("{name}: {}\n{unshaped}{}\ncontrol: {control}", place.words(), rights.words());
     printer.talk_lines(&words);
     let words = match &dashboard {
         Some(dashboard) => {
@@ -229,7 +231,7 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
         if let Some(dashboard) = dashboard {
             let (shared, end) = (Shared::new(world.handle(), Arc::clone(&in_force)), &end);
             let hub = dashboard.hub("lastmile shape", Shaper { shared: Arc::clone(&shared), asker: asker.clone() });
-            let mut reporter = Reporter::new(shared);
+            let mut reporter = Reporter::new(shared, Arc::clone(&links));
             let reports = Arc::clone(&hub);
             scope.spawn(move || publish(&reports, end, |hub| reporter.sample(hub)));
             scope.spawn(move || dashboard.serve(end, &hub));

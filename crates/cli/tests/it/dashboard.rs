@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::hosts::ip;
 use crate::shape::{POLICY, Site, at, until};
 
 const ADDRESS: &str = "127.0.0.1:8420";
@@ -203,4 +204,32 @@ fn another_address_takes_a_token_that_is_printed() {
     let (_, _, talk) = shaper.ended();
     let token = talk.lines().find_map(|line| line.strip_prefix("token of the dashboard, until the program ends: "));
     assert_eq!(token.map(str::len), Some(32), "{talk}");
+}
+
+#[test]
+#[ignore = "needs root: real packets"]
+fn an_interface_that_is_down_is_named_and_the_packets_that_it_refuses_are_dropped() {
+    let Some(site) = Site::new() else { return };
+    let shaper = site.start(&["--path", "packet-sockets", "--web", ADDRESS]);
+    until("the dashboard answers", || {
+        let address: SocketAddr = ADDRESS.parse().unwrap();
+        site.hosts.middle.run(|| TcpStream::connect(address)).unwrap().is_ok()
+    });
+    let mut events = Events::open(&site, "");
+    // Addresses are known from then on.
+    assert_eq!(site.pinged(3), 3);
+    ip(&format!("-n {} link set east down", site.hosts.middle.name()));
+    assert_eq!(site.pinged(5), 0);
+    let refused = at(&site.status(), "up.faults.receiver_down").as_u64();
+    assert!(refused >= Some(5), "{refused:?}");
+    // Reports that were made meanwhile come first.
+    let report = (0..20).map(|_| events.next("report")).find(|report| {
+        let charts = at(report, "groups.0.charts").as_array().unwrap();
+        let drops = charts.iter().find(|chart| chart["title"] == "drops by reason").unwrap();
+        drops["series"].as_array().unwrap().iter().any(|series| series["label"] == "receiver_down")
+    });
+    let status = report.expect("drops of the interface")["status"].as_str().unwrap().to_owned();
+    assert!(status.starts_with("policy mine; east is down, and no packet passes; "), "{status}");
+    shaper.signal("TERM");
+    assert_eq!(shaper.ended().0, Some(0));
 }

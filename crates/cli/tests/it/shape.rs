@@ -160,7 +160,7 @@ fn it_tells_what_it_has_done_in_words_in_json_and_while_it_is_watched() {
     let status = site.status();
     assert_eq!(at(&status, "policy"), "mine");
     assert_eq!(at(&status, "pid").as_u64(), Some(u64::from(shaper.child.id())));
-    assert_eq!(at(&status, "up.wire.rate_bps"), 512_000);
+    assert_eq!((at(&status, "up.wire.rate_bps"), at(&status, "down.wire.rate_bps")), (&512_000.into(), &Value::Null));
     let class = at(&status, "up.classes.0");
     assert_eq!(at(class, "name"), "quick");
     // 84 bytes with 28 bytes of headers and trailer are three cells of 53.
@@ -174,7 +174,7 @@ fn it_tells_what_it_has_done_in_words_in_json_and_while_it_is_watched() {
     for line in ["mine for ", "up: 512 kbit/s, ", "  Sent ", "  backlog 0b 0p, at most ", "  wire ", " quick"] {
         assert!(text.lines().any(|told| told.starts_with(line)), "no line begins with {line:?}:\n{text}");
     }
-    assert!(text.contains(" pkt (dropped 0, overlimits "), "{text}");
+    assert!(text.contains(" pkt (dropped 0, overlimits ") && text.contains("\ndown: not shaped, "), "{text}");
 
     // At least two updates, then Ctrl-C.
     let mut watch =

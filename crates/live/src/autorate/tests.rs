@@ -11,6 +11,7 @@ use lastmile_queueing::spec::Spec;
 use super::*;
 use crate::bump::{Bump, BumpConfig, Queues};
 use crate::handle::{Asked, Draws, Inbox, Snapshot};
+use crate::io::Counters;
 
 fn mbit(rate: u64) -> BitRate {
     BitRate::from_mbit_per_s(rate)
@@ -41,6 +42,10 @@ impl Asked for Line {
     fn snapshot(&mut self) -> Result<Snapshot, Error> {
         let (up, down) = self.bump.reports();
         Ok(Snapshot { uptime: Duration::ZERO, hand_overs: 0, up, down })
+    }
+
+    fn ports(&mut self) -> Result<[Counters; 2], Error> {
+        Ok(Default::default())
     }
 
     fn bump(&mut self) -> (&mut Bump, Instant) {

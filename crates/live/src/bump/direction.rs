@@ -274,8 +274,20 @@ impl Direction {
         hops.collect()
     }
 
-    pub(super) fn states(&self, now: Instant) -> impl Iterator<Item = HopState> {
-        self.hops.iter().map(move |hop| HopState { shaper_rate: hop.shaper_rate, ..state(&hop.line, &hop.waits, now) })
+    /// The hops at `now`. `port` is in front of the first.
+    pub(super) fn states(&self, now: Instant, port: &Counters) -> Vec<HopState> {
+        let state = |hop: &RunningHop| HopState { shaper_rate: hop.shaper_rate, ..state(&hop.line, &hop.waits, now) };
+        let mut states: Vec<HopState> = self.hops.iter().map(state).collect();
+        if let Some(first) = states.first_mut() {
+            let Counters { dropped_unread, cut_short, offloads, .. } = *port;
+            first.port_drops.extend([("oversize", self.oversize.packets), ("dropped_unread", dropped_unread)]);
+            first.port_drops.extend([("cut_short", cut_short), ("not_cut", offloads.refused)]);
+        }
+        if let Some(last) = states.last_mut() {
+            let refused = |refusal: Refusal| (refusal.name(), self.refused[refusal.index()].packets);
+            last.port_drops.extend(Refusal::ALL.map(refused));
+        }
+        states
     }
 
     pub(super) fn report(&self) -> DirectionReport {
@@ -387,6 +399,7 @@ pub(super) fn state<P: Packet>(line: &Line<P>, waits: &HopWaits, now: Instant) -
         shaper_rate: None,
         wire_bits: line.bits_sent(now),
         line: line.stats().clone(),
+        port_drops: Vec::new(),
         waited: waits.all.to(),
         acks_waited: waits.acks.to(),
         class_waited: waits.classes.iter().map(Buckets::to).collect(),

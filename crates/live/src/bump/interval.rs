@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lastmile_queueing::DropReason;
 use lastmile_queueing::line::grants::Counts;
-use lastmile_units::Duration;
+use lastmile_units::{BitRate, Duration};
 use serde::Serialize;
 
 use super::report::{HopState, States};
@@ -90,21 +90,23 @@ impl Interval<'_> {
         })
     }
 
-    /// The backlog in bytes, and its time at this rate on the wire, in seconds.
+    /// The backlog in bytes, and its time in seconds at the rate that a controller has given the shaper, or else at
+    /// this rate on the wire.
     #[expect(clippy::cast_precision_loss, reason = "for the eye only")]
     pub fn backlog(&self, rate_bps: Option<u64>) -> (f64, Option<f64>) {
         let bytes = self.now.queued.bytes.as_u64() as f64;
+        let rate_bps = self.now.shaper_rate.map(BitRate::as_bps).or(rate_bps);
         (bytes, rate_bps.map(|rate| bytes * self.wire_per_byte() * 8.0 / rate as f64))
     }
 
-    /// Bytes on the wire for one byte of IP, so far.
+    /// Bytes on the wire for one byte of IP: of the packets of the interval, without any of those so far.
     #[expect(clippy::cast_precision_loss, reason = "for the eye only")]
     pub fn wire_per_byte(&self) -> f64 {
-        let line = &self.now.line;
-        match line.transmitted.bytes {
-            0 => 1.0,
-            bytes => line.wire_bytes.as_u64() as f64 / bytes as f64,
-        }
+        let [before, now] =
+            [&self.before.line, &self.now.line].map(|line| [line.wire_bytes.as_u64(), line.transmitted.bytes]);
+        let lately = [0, 1].map(|index| now[index].saturating_sub(before[index]));
+        let [wire, ip] = if lately[1] > 0 { lately } else { now };
+        if ip > 0 { wire as f64 / ip as f64 } else { 1.0 }
     }
 
     /// Packets dropped in the interval for reasons that are `wanted`, by reason, without zeros.
@@ -121,6 +123,11 @@ impl Interval<'_> {
         self.dropped(|reason| !reason.is_ack_regulation())
     }
 
+    /// Packets that the ports beside the hop have dropped, by reason: before the interval, and by its end.
+    pub fn port_drops(&self) -> impl Iterator<Item = (&'static str, u64, u64)> {
+        self.before.port_drops.iter().zip(&self.now.port_drops).map(|((_, then), (name, now))| (*name, *then, *now))
+    }
+
     /// True for a hop that holds packets or has dropped some.
     pub fn is_notable(&self) -> bool {
         self.now.queued.bytes.as_u64() > 0 || self.now.dropped_packets() > 0
@@ -129,5 +136,47 @@ impl Interval<'_> {
     /// True for a hop that has dropped packets, or let one wait for [`NOTABLE`], so far.
     pub fn has_mattered(&self) -> bool {
         Duration::from_ns(self.now.waited.max()) >= NOTABLE || self.now.dropped_packets() > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lastmile_queueing::Backlog;
+    use lastmile_queueing::line::{Count, Stats};
+    use lastmile_units::{ByteCount, PacketCount, WireBytes};
+
+    use super::*;
+
+    /// 125 kB take a second at 1 Mbit/s, and four where a controller has given the shaper a quarter of it.
+    #[test]
+    fn the_backlog_as_time_is_at_the_rate_of_a_shaper_that_is_steered() {
+        let queued = Backlog { bytes: ByteCount::new(125_000), packets: PacketCount::new(100) };
+        let time = |shaper_rate, rate_bps| {
+            let state = HopState { queued, shaper_rate, ..HopState::default() };
+            Interval { seconds: 1.0, before: &state, now: &state }.backlog(rate_bps)
+        };
+        let quarter = BitRate::from_bps(250_000);
+        assert_eq!(time(None, Some(1_000_000)), (125_000.0, Some(1.0)));
+        assert_eq!(time(quarter, Some(1_000_000)), (125_000.0, Some(4.0)));
+        assert_eq!((time(quarter, None).1, time(None, None).1), (Some(4.0), None));
+    }
+
+    /// An hour of full packets of 1500 bytes, 1696 each in ATM cells, and then ACKs of 40 bytes, 106 each. A backlog
+    /// of 4000 bytes in such ACKs takes 84.8 ms at 1 Mbit/s.
+    #[test]
+    fn the_backlog_as_time_is_that_of_packets_such_as_those_of_the_interval() {
+        let queued = Backlog { bytes: ByteCount::new(4000), packets: PacketCount::new(100) };
+        let line = |full: u64, acks: u64| {
+            let transmitted = Count { packets: full + acks, bytes: 1500 * full + 40 * acks };
+            Stats { transmitted, wire_bytes: WireBytes::new(1696 * full + 106 * acks), ..Stats::default() }
+        };
+        let state = |full, acks| HopState { queued, line: line(full, acks), ..HopState::default() };
+        let (start, before, now) = (state(0, 0), state(100_000, 0), state(100_000, 50));
+        let ms = |before, now| {
+            let hop = Interval { seconds: 1.0, before, now };
+            (hop.backlog(Some(1_000_000)).1.unwrap() * 1e6).round() / 1e3
+        };
+        // Without packets in the interval as those so far, and without any as on a wire without encapsulation.
+        assert_eq!((ms(&before, &now), ms(&before, &before), ms(&start, &start)), (84.8, 36.181, 32.0));
     }
 }

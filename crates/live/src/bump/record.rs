@@ -217,6 +217,14 @@ impl Record {
         self.chunks.iter().flat_map(|chunk| chunk.packets.first()).map(|meta| meta.arrived).next()
     }
 
+    /// The beginning of the time that ends at `now` and has every packet: `span` ago, but not before the start of the
+    /// run nor before the oldest packet of a record that is cut.
+    #[must_use]
+    pub fn reaches_back(&self, now: Instant, span: Duration) -> Instant {
+        let since = Instant::ZERO + now.since(Instant::ZERO).saturating_sub(span);
+        self.begins().filter(|_| self.is_cut(now)).map_or(since, |begins| since.max(begins))
+    }
+
     /// True if older packets within [`SPAN`] are not there, since more came than are kept.
     #[must_use]
     pub fn is_cut(&self, now: Instant) -> bool {
@@ -255,7 +263,10 @@ mod tests {
         assert_eq!(record.flows(Instant::ZERO).len(), 4);
         let since = Instant::ZERO + Duration::from_s(599);
         assert_eq!(record.packets(since).count(), 10);
-        assert!(!record.is_cut(Instant::ZERO + Duration::from_s(600)));
+        let at = |second| Instant::ZERO + Duration::from_s(second);
+        assert!(!record.is_cut(at(600)));
+        let five = Duration::from_s(5);
+        assert_eq!([3, 600].map(|now| record.reaches_back(at(now), five)), [at(0), at(595)]);
     }
 
     #[test]
@@ -271,7 +282,13 @@ mod tests {
         let record = recorder.record();
         let packets = record.packets(Instant::ZERO).count();
         assert!((MOST_PACKETS - CHUNK..=MOST_PACKETS).contains(&packets), "{packets}");
-        assert!(record.is_cut(Instant::ZERO + Duration::from_ms(2 * MOST_PACKETS as u64 / 100)));
+        let now = Instant::ZERO + Duration::from_ms(2 * MOST_PACKETS as u64 / 100);
+        assert!(record.is_cut(now));
+        // 100 packets a millisecond: the record has 2.6 s. A shorter time is whole, and the start is its beginning.
+        let reaches_back = |now, ms| record.reaches_back(now, Duration::from_ms(ms));
+        assert_eq!(reaches_back(now, 5000), record.packets(Instant::ZERO).next().unwrap().arrived);
+        assert!((2610..=2622).contains(&now.since(reaches_back(now, 5000)).as_ms()));
+        assert_eq!(now.since(reaches_back(now, 1000)), Duration::from_ms(1000));
         // A reader's copy does not change.
         assert_eq!(kept[1].packets(Instant::ZERO).count(), 100_001);
     }

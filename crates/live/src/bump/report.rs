@@ -139,7 +139,7 @@ pub struct States {
 
 /// A hop at a moment, for a display that asks several times a second. All counts are since the
 /// start.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct HopState {
     /// The backlog of the queue.
     pub queued: Backlog,
@@ -149,6 +149,9 @@ pub struct HopState {
     pub wire_bits: u64,
     /// Packets carried, and drops by reason.
     pub line: Stats,
+    /// Packets that the port in front of the first hop dropped, and those that the port behind the last one did not
+    /// take, by their names in results, zeros included.
+    pub port_drops: Vec<(&'static str, u64)>,
     /// Waits in the queue, from arrival to the start of transmission.
     pub waited: WaitCounts,
     /// The waits of pure ACKs alone.
@@ -164,10 +167,10 @@ pub struct HopState {
 }
 
 impl HopState {
-    /// Packets dropped so far, for whatever reason.
+    /// Packets dropped so far, for whatever reason, those of the ports beside it included.
     #[must_use]
     pub fn dropped_packets(&self) -> u64 {
-        sum(&self.line.dropped)
+        sum(&self.line.dropped) + self.port_drops.iter().map(|(_, packets)| packets).sum::<u64>()
     }
 }
 

@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use super::direction::RunningHop;
 use super::tap::AtHop;
 use super::*;
-use crate::io::{Framing, Refusal};
+use crate::io::{Counters, Framing, Refusal};
 
 mod queues;
 mod regulated;
@@ -314,6 +314,11 @@ fn a_packet_that_the_receiver_refuses_is_counted_with_the_reason() {
     assert_eq!(up.refused[Refusal::Full.index()], Count { packets: 1, bytes: 100 });
     assert_eq!(up.sent, Count::default());
     assert!(up.is_balanced());
+    // A display has it among the drops of the hop, and those of the port in front of it.
+    let port = Counters { dropped_unread: 3, ..Counters::default() };
+    let hop = &bump.states(clock.0.get(), [port, Counters::default()]).hops[0];
+    let counts = hop.port_drops.iter().filter(|(_, count)| *count > 0).collect::<Vec<_>>();
+    assert_eq!((counts, hop.dropped_packets()), (vec![&("dropped_unread", 3), &("receiver_full", 1)], 4));
     // 100 + 28 bytes are 3 cells: 159 * 8 / 512e3 s = 2.484375 ms, and 3 ms delay; sent at 1 s. Three digits are kept.
     let expected = 1_000_000_000 - 5_484_375;
     assert!(up.lateness.max().abs_diff(expected) < expected / 1000, "{}", up.lateness.max());

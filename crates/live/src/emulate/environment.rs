@@ -17,6 +17,7 @@ use crate::clock::{Clock, MonotonicClock};
 use crate::error::{Context, Error};
 use crate::forwarding_loop::{self, carry};
 use crate::handle::{Asked, Draws, Handle, Inbox, Snapshot};
+use crate::io::Counters;
 use crate::links::Links;
 use crate::pace::Pace;
 use crate::stop::Stop;
@@ -285,10 +286,14 @@ impl Asked for World {
     fn snapshot(&mut self) -> Result<Snapshot, Error> {
         let uptime = self.clock.now() - Instant::ZERO;
         let (mut up, mut down) = self.bump.reports();
-        for (report, side) in [(&mut up, &mut self.client), (&mut down, &mut self.server)] {
-            report.port = side.port().counters().context(|| format!("reading the counters of {}", side.device()))?;
-        }
+        [up.port, down.port] = self.ports()?;
         Ok(Snapshot { uptime, hand_overs: 0, up, down })
+    }
+
+    fn ports(&mut self) -> Result<[Counters; 2], Error> {
+        let counters =
+            |side: &mut Side| side.port().counters().context(|| format!("reading the counters of {}", side.device()));
+        Ok([counters(&mut self.client)?, counters(&mut self.server)?])
     }
 
     fn bump(&mut self) -> (&mut Bump, Instant) {

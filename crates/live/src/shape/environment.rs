@@ -15,7 +15,7 @@ use crate::error::{Context, Error};
 use crate::forwarding_loop::{Woken, carry, finish};
 use crate::handle::{Asked, Draws, Inbox, Snapshot};
 use crate::holder::Program;
-use crate::io::{Device, Interface, Path};
+use crate::io::{Counters, Device, Interface, Path};
 use crate::links::Links;
 use crate::netns::Namespace;
 use crate::pace::{Pace, Tuning};
@@ -183,11 +183,15 @@ impl Asked for World {
     fn snapshot(&mut self) -> Result<Snapshot, Error> {
         let uptime = self.clock.now() - self.started;
         let (mut up, mut down) = self.bump.reports();
-        for (report, side) in [(&mut up, &mut self.lan), (&mut down, &mut self.wan)] {
-            report.port =
-                side.interface.device.counters().context(|| format!("reading the counters of {}", side.name))?;
-        }
+        [up.port, down.port] = self.ports()?;
         Ok(Snapshot { uptime, hand_overs: self.hand_overs, up, down })
+    }
+
+    fn ports(&mut self) -> Result<[Counters; 2], Error> {
+        let counters = |side: &mut Side| {
+            side.interface.device.counters().context(|| format!("reading the counters of {}", side.name))
+        };
+        Ok([counters(&mut self.lan)?, counters(&mut self.wan)?])
     }
 
     fn bump(&mut self) -> (&mut Bump, Instant) {

@@ -15,3 +15,4 @@ pub use custom::CustomQueueing;
 pub use hfsc::Hfsc;
 pub use htb::Htb;
 pub use priority::Priority;
+pub use proportion::in_proportion;

@@ -3,7 +3,8 @@
 use lastmile_units::{BitRate, Instant};
 
 /// `rate`, which belongs to a link of `whole`, on a link of `new`: rounded down, and 1 bit/s at least.
-pub(super) fn in_proportion(rate: BitRate, whole: BitRate, new: BitRate) -> BitRate {
+#[must_use]
+pub fn in_proportion(rate: BitRate, whole: BitRate, new: BitRate) -> BitRate {
     let bps = u128::from(rate.as_bps()) * u128::from(new.as_bps()) / u128::from(whole.as_bps());
     let bps = u64::try_from(bps).unwrap_or(u64::MAX).min(BitRate::MAX.as_bps());
     BitRate::from_bps(bps.max(1)).expect("above zero")

@@ -5,6 +5,7 @@ use lastmile_queueing::Match;
 use lastmile_queueing::ack::{clamp, pacing};
 use lastmile_queueing::autorate;
 use lastmile_queueing::meter::drain;
+use lastmile_queueing::sched::in_proportion;
 use lastmile_queueing::spec::{Over, Spec};
 use lastmile_units::{BitRate, ByteCount, Duration, WireBytes};
 
@@ -100,6 +101,28 @@ impl Policy {
     pub fn autorate(&self) -> Option<&autorate::Config> {
         self.down.as_ref()?.autorate.as_ref()
     }
+
+    /// The rates of the shapers, up and down; `None` for a direction that the policy does not shape.
+    #[must_use]
+    pub fn shapers(&self) -> [Option<BitRate>; 2] {
+        [self.rate, self.down.as_ref().and_then(|down| down.rate)]
+    }
+
+    /// The rates of the line, up and down; `None` for a direction that the policy does not shape.
+    #[must_use]
+    pub fn shaped_line(&self) -> [Option<BitRate>; 2] {
+        let [up, down] = self.shapers();
+        [up.and(self.line.up), down.and(self.line.down)]
+    }
+
+    /// Why the downstream is not shaped though its rate is known; `None` if it is shaped, or has no rate.
+    #[must_use]
+    pub fn unshaped_down(&self) -> Option<String> {
+        let [_, shaped] = self.shapers();
+        let lacks = if self.down.is_some() { "no share in [down]" } else { "no [down]" };
+        let is_odd = self.line.down.is_some() && shaped.is_none();
+        is_odd.then(|| format!("{} has {lacks}: the downstream is not shaped", self.name))
+    }
 }
 
 /// Where the queue of the upstream stands.
@@ -181,6 +204,15 @@ pub struct Class {
     pub cburst: WireBytes,
     /// Where its packets wait; `None` if it has classes below.
     pub queue: Option<Spec>,
+}
+
+impl Class {
+    /// Its rate and its ceiling where a controller has given `steered`, if it has, to the shaper of `built`.
+    #[must_use]
+    pub fn rates(&self, built: Option<BitRate>, steered: Option<BitRate>) -> (Option<BitRate>, BitRate) {
+        let of = |rate| built.zip(steered).map_or(rate, |(built, steered)| in_proportion(rate, built, steered));
+        (self.rate.map(of), of(self.ceil))
+    }
 }
 
 /// A packet of at most `packet` bytes departs within `time`, in addition to the time of the packet ahead.

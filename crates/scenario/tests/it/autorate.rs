@@ -204,6 +204,22 @@ fn the_rates_of_classes_follow_a_line_that_halves() {
     }
 }
 
+/// 9.5 Mbit/s in the policy, and 4.75 from the controller: 40 and 50 % of it.
+#[test]
+fn the_rates_of_a_class_are_in_proportion_to_the_shaper() {
+    let text = "scheduler = { kind = \"htb\", place = \"middlebox\", share = \"95 %\", default = \"few\" }\n\
+                [[class]]\nname = \"few\"\nrate = \"40 %\"\nceil = \"50 %\"\n";
+    let policy = policy(text).unwrap_or_else(|error| panic!("{error}"));
+    let [class] = policy.classes.as_slice() else { panic!("one class") };
+    let kbit = |rates: [u64; 2]| {
+        let [rate, ceil] = rates.map(BitRate::from_kbit_per_s);
+        (Some(rate), ceil)
+    };
+    let built = policy.shapers()[0];
+    assert_eq!(class.rates(built, None), kbit([3800, 4750]));
+    assert_eq!(class.rates(built, BitRate::from_bps(4_750_000)), kbit([1900, 2375]));
+}
+
 /// What users of cake-autorate report: where the rate halves, the throughput follows and the delay stays near the
 /// threshold (30 ms each way of a half round trip); where it is back, so is the throughput. CAKE at the mean rate of
 /// the line leaves a quarter of the better rate unused.

@@ -279,6 +279,24 @@ fn a_direction_without_a_rate_is_not_shaped() {
     assert_eq!((own.rate, own.down.and_then(|down| down.rate)), (None, Some(BitRate::from_kbit_per_s(1800))));
 }
 
+/// `share` of `[down]` is what shapes the downstream. 95 % of 512 kbit/s, and 90 % of 2 Mbit/s.
+#[test]
+fn a_downstream_that_no_share_holds_back_is_not_shaped() {
+    let layer = preset::IP.link;
+    let [up, down] = [512, 2000].map(BitRate::from_kbit_per_s);
+    let on_line = |name| ready(name, Some(Line::steady(up, down, layer, layer)));
+    let (cake, fifo) = (on_line("cake"), on_line("fifo"));
+    assert_eq!(cake.shapers(), [BitRate::from_bps(486_400), BitRate::from_bps(1_800_000)]);
+    assert_eq!((cake.shaped_line(), cake.unshaped_down()), ([Some(up), Some(down)], None));
+    assert_eq!((fifo.shapers(), fifo.shaped_line()), ([Some(up), None], [Some(up), None]));
+    assert_eq!(fifo.unshaped_down().as_deref(), Some("fifo has no [down]: the downstream is not shaped"));
+    assert_eq!(ready("fifo", Some(Line::steady(up, None, layer, layer))).unshaped_down(), None);
+    let queue = format!("{LINE}[scheduler]\nkind = \"none\"\n[down]\nqueue = {{ kind = \"fifo\" }}\n");
+    let queue = Policy::parse("p", &queue, None).unwrap_or_else(|report| panic!("{report}"));
+    assert_eq!(queue.shaped_line(), [Some(up), None]);
+    assert!(queue.unshaped_down().unwrap().ends_with(" has no share in [down]: the downstream is not shaped"));
+}
+
 /// Brouer 2005, section 9.3 and listing B.27: `sfq perturb 10` in every class, with these limits.
 #[test]
 fn the_production_classes_have_the_published_queues() {

@@ -31,6 +31,8 @@ pub(in crate::commands) fn panel(
     let waited = Waited::of(Some(&before.waited), &now.waited);
     let acks = Waited::of(Some(&before.acks_waited), &now.acks_waited);
     let per_s = |dropped: &BTreeMap<_, u64>| Some(per_second(0, dropped.values().sum(), hop.seconds));
+    let of_ports = hop.port_drops().map(|(_, before, now)| now.saturating_sub(before));
+    let lost = per_second(0, hop.lost().into_values().chain(of_ports).sum(), hop.seconds);
     let (backlog, time) = hop.backlog(rate_bps);
     let backlog = match time {
         Some(time) => Series::new("backlog", Unit::Seconds, Some(time)),
@@ -41,7 +43,7 @@ pub(in crate::commands) fn panel(
         backlog,
         Series::new("delay p50", Unit::Seconds, waited.p50),
         Series::new("delay p99", Unit::Seconds, waited.p99),
-        Series::new("drops", Unit::PerSecond, per_s(&hop.lost())),
+        Series::new("drops", Unit::PerSecond, Some(lost)),
         Series::new("ACKs p99", Unit::Seconds, acks.p99),
     ];
     series.extend(shaper.map(|rate| Series::new("shaper", Unit::BitsPerSecond, Some(rate.as_bps() as f64))));
@@ -77,7 +79,8 @@ pub(in crate::commands) fn table<'a>(hops: impl IntoIterator<Item = (&'a str, Op
         let (bytes, time) = hop.backlog(rate_bps);
         let [p50, p99] = cells(Waited::of(Some(&hop.before.waited), &hop.now.waited));
         let dropped = &hop.now.line.dropped;
-        let drops = reasons(DropReason::ALL.into_iter().map(|reason| (reason.name(), dropped[reason.index()].packets)));
+        let of_queue = DropReason::ALL.into_iter().map(|reason| (reason.name(), dropped[reason.index()].packets));
+        let drops = reasons(of_queue.chain(hop.now.port_drops.iter().copied()));
         let rate = Unit::BitsPerSecond.show(hop.rate_bps());
         let ms = time.map_or_else(|| "-".to_owned(), |time| format!("{:.1}", time * 1e3));
         table.row([name.to_owned(), rate, format!("{bytes:.0}"), ms, p50, p99, drops]);
@@ -88,25 +91,26 @@ pub(in crate::commands) fn table<'a>(hops: impl IntoIterator<Item = (&'a str, Op
 #[cfg(test)]
 mod tests {
     use lastmile_live::bump::HopState;
-    use lastmile_queueing::Backlog;
-    use lastmile_queueing::line::Stats;
     use lastmile_queueing::line::grants::Counts;
 
     use super::*;
 
     fn state(grants: Option<Counts>) -> HopState {
-        HopState {
-            queued: Backlog::default(),
-            shaper_rate: None,
-            wire_bits: 0,
-            line: Stats::default(),
-            waited: Default::default(),
-            acks_waited: Default::default(),
-            class_waited: Vec::new(),
-            class_queued: Vec::new(),
-            queue_counters: Vec::new(),
-            grants,
-        }
+        HopState { grants, ..HopState::default() }
+    }
+
+    /// Half a second in which the interface refused 4 packets and a queue dropped 2.
+    #[test]
+    fn drops_have_those_of_the_interfaces() {
+        let before = HopState { port_drops: vec![("receiver_down", 6)], ..state(None) };
+        let mut now = HopState { port_drops: vec![("receiver_down", 10)], ..before.clone() };
+        now.line.dropped[DropReason::Tail.index()].packets = 2;
+        let hop = Interval { seconds: 0.5, before: &before, now: &now };
+        let series = panel(&hop, "up".to_owned(), None, None).series;
+        assert_eq!(series.iter().find(|one| one.label == "drops").unwrap().value, Some(12.0));
+        assert!(hop.is_notable() && hop.has_mattered());
+        let text = table([("line", None, hop)]).render();
+        assert!(text.contains("2 tail, 10 receiver_down"), "{text}");
     }
 
     /// Half a second in which 10 requests, 3 of them in vain, had 6 grants, of which 500 bytes passed unused.

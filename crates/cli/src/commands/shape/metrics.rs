@@ -92,14 +92,23 @@ type Samples<'a> = Vec<(Further<'a>, u64)>;
 
 type Family = (&'static str, &'static str, MetricType, fn(&Direction) -> Samples<'_>);
 
-fn families() -> [Family; 15] {
+fn families() -> [Family; 17] {
     use MetricType::{Counter, Gauge};
     [
         ("received_packets", "Packets that came in", Counter, |d| vec![(vec![], d.received.packets)]),
         ("received_bytes", "Their IP bytes", Counter, |d| vec![(vec![], d.received.bytes)]),
         ("sent_packets", "Packets that went out", Counter, |d| vec![(vec![], d.sent.packets)]),
         ("sent_bytes", "Their IP bytes", Counter, |d| vec![(vec![], d.sent.bytes)]),
-        ("wire_bytes", "Bytes that they took on the line", Counter, |d| vec![(vec![], d.line.wire_bytes)]),
+        (
+            "transmitted_packets",
+            "Packets whose transmission began, also those that the interface refused",
+            Counter,
+            |d| vec![(vec![], d.line.transmitted.packets)],
+        ),
+        ("transmitted_bytes", "Their IP bytes", Counter, |d| vec![(vec![], d.line.transmitted.bytes)]),
+        ("wire_bytes", "Bytes that the transmitted packets take on the line", Counter, |d| {
+            vec![(vec![], d.line.wire_bytes)]
+        }),
         ("dropped_packets", "Packets that queues dropped", Counter, |d| {
             let known = DropReason::ALL.map(DropReason::name);
             let dropped = d.line.dropped.iter().map(|(reason, amount)| (reason.as_str(), amount.packets));
@@ -140,7 +149,34 @@ fn families() -> [Family; 15] {
 mod tests {
     use lastmile_model::outcome::Buckets;
 
+    use super::super::super::counters::{Amount, Counters};
+    use super::super::status::Wire;
     use super::*;
+
+    /// 10 packets were transmitted, of which the interface took 9: bytes on the wire are those of the 10.
+    #[test]
+    fn bytes_on_the_wire_are_those_of_the_transmitted_packets() {
+        let [ten, nine] = [10, 9].map(|packets| Amount { packets, bytes: 100 * packets });
+        let direction = Direction {
+            wire: Wire { rate_bps: None, encapsulation: String::new(), examples: Vec::new() },
+            received: ten,
+            sent: nine,
+            line: Counters { transmitted: ten, wire_bytes: 1590, ..Counters::default() },
+            classes: Vec::new(),
+            lateness_s: Spread::default(),
+            faults: [("receiver_down".to_owned(), 1)].into(),
+            counters: Vec::new(),
+        };
+        let value = |wanted: &str| {
+            let all = families();
+            let (_, help, _, of) = all.iter().find(|(name, ..)| *name == wanted).unwrap();
+            (*help, of(&direction)[0].1)
+        };
+        assert_eq!((value("sent_packets").1, value("sent_bytes").1), (9, 900));
+        let transmitted = "Packets whose transmission began, also those that the interface refused";
+        assert_eq!((value("transmitted_packets"), value("transmitted_bytes").1), ((transmitted, 10), 1000));
+        assert_eq!(value("wire_bytes"), ("Bytes that the transmitted packets take on the line", 1590));
+    }
 
     /// Waits of a busy line, and then packets that do not wait: the sum stays as it is, bit by bit, also after the JSON
     /// of the control socket. A counter that falls has begun anew for Prometheus.

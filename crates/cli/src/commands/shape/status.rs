@@ -147,7 +147,7 @@ pub(crate) struct Direction {
 /// The line, and bytes of packets on it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Wire {
-    /// `None`: nothing shapes this direction, and its rate is unknown.
+    /// `None`: nothing shapes this direction.
     pub(crate) rate_bps: Option<u64>,
     pub(crate) encapsulation: String,
     /// IP bytes, and bytes on the wire.
@@ -159,6 +159,7 @@ pub(crate) struct Wire {
 pub(crate) struct ClassStatus {
     pub(crate) name: String,
     pub(crate) priority: u8,
+    /// Rate and ceiling at the present rate of the shaper.
     pub(crate) rate_bps: Option<u64>,
     pub(crate) ceil_bps: u64,
     pub(crate) sent: Amount,
@@ -193,7 +194,7 @@ impl Status {
         reloads: &Reloads,
         snapshot: &Snapshot,
     ) -> Self {
-        let line = &policy.line;
+        let (line, [up, down], shapers) = (&policy.line, policy.shaped_line(), policy.shapers());
         let behind: &[Class] = policy.down.as_ref().map_or(&[], |down| &down.classes);
         Self {
             policy: policy.name.clone(),
@@ -204,8 +205,8 @@ impl Status {
             uptime_s: snapshot.uptime.as_secs_f64(),
             reloads: reloads.clone(),
             reflectors: None,
-            up: Direction::new(&snapshot.up, line.up, &line.up_layer, &policy.classes),
-            down: Direction::new(&snapshot.down, line.down, &line.down_layer, behind),
+            up: Direction::new(&snapshot.up, up, &line.up_layer, (&policy.classes, shapers[0])),
+            down: Direction::new(&snapshot.down, down, &line.down_layer, (behind, shapers[1])),
         }
     }
 
@@ -251,7 +252,13 @@ impl Status {
 }
 
 impl Direction {
-    fn new(report: &DirectionReport, rate: Option<BitRate>, link_layer: &LinkLayer, classes: &[Class]) -> Self {
+    /// `classes` are below a shaper that was built with a rate.
+    fn new(
+        report: &DirectionReport,
+        rate: Option<BitRate>,
+        link_layer: &LinkLayer,
+        classes: (&[Class], Option<BitRate>),
+    ) -> Self {
         let hop = &report.hops[0];
         let on_wire = |&bytes: &u64| (bytes, link_layer.on_wire(ByteCount::new(bytes)).as_u64());
         let counters = hop.queue_counters.iter().filter(|counter| counter.value > 0).map(|counter| Counter {
@@ -335,7 +342,7 @@ fn classes(classes: &[ClassStatus]) -> String {
 /// A rate in the form of tc(8): `768Kbit`.
 fn short(rate: BitRate) -> String {
     match rate.as_bps() {
-        bps if bps >= 10_000_000 => format!("{}Mbit", bps / 1_000_000),
+        bps if bps >= 1_000_000 && bps % 1_000_000 == 0 => format!("{}Mbit", bps / 1_000_000),
         bps if bps >= 1000 => format!("{}Kbit", bps / 1000),
         bps => format!("{bps}bit"),
     }
@@ -343,7 +350,7 @@ fn short(rate: BitRate) -> String {
 
 impl ClassStatus {
     /// The classes, with the counters of the scheduler and of the queues below it.
-    fn all(classes: &[Class], counters: &[Counter], hop: &HopReport) -> Vec<Self> {
+    fn all((classes, shaper): (&[Class], Option<BitRate>), counters: &[Counter], hop: &HopReport) -> Vec<Self> {
         let numbers = Numbers::of(classes, counters.iter().map(|c| (c.path.as_str(), c.kind.as_str())));
         let status = |(index, class): (usize, &Class)| {
             let own = numbers.get(index);
@@ -365,11 +372,12 @@ impl ClassStatus {
             }
             let queued = hop.class_backlogs.iter().find(|(number, _)| Some(*number) == own);
             let waited = hop.class_waited.get(index);
+            let (rate, ceil) = class.rates(shaper, hop.shaper_rate);
             Self {
                 name: class.name.clone(),
                 priority: class.priority,
-                rate_bps: class.rate.map(BitRate::as_bps),
-                ceil_bps: class.ceil.as_bps(),
+                rate_bps: rate.map(BitRate::as_bps),
+                ceil_bps: ceil.as_bps(),
                 sent: Amount {
                     packets: of(&|rest, name| rest.is_empty() && name == "sent_packets"),
                     bytes: of(&|rest, name| rest.is_empty() && name == "sent_bytes"),
@@ -384,5 +392,17 @@ impl ClassStatus {
             }
         };
         classes.iter().enumerate().map(status).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_rate_is_in_mbit_where_it_is_whole_mbit() {
+        let rates = [999, 409_600, 1_000_000, 9_500_000, 19_800_000, 20_000_000, 1_000_000_000];
+        let words = rates.map(|bps| short(BitRate::from_bps(bps).unwrap()));
+        assert_eq!(words, ["999bit", "409Kbit", "1Mbit", "9500Kbit", "19800Kbit", "20Mbit", "1000Mbit"]);
     }
 }

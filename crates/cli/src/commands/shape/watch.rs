@@ -28,8 +28,10 @@ pub(super) struct InForce {
 /// One direction.
 pub(super) struct Shown {
     pub(super) name: &'static str,
-    /// `None`: nothing shapes it, and its rate is unknown.
+    /// `None`: nothing shapes it.
     pub(super) rate: Option<BitRate>,
+    /// The rate of its shaper in the policy.
+    pub(super) shaper: Option<BitRate>,
     pub(super) link_layer: LinkLayer,
     pub(super) classes: Vec<Class>,
 }
@@ -46,11 +48,14 @@ impl Shown {
 impl InForce {
     /// The first policy, or the one of this number.
     pub(super) fn new(policy: &Policy, number: u64) -> Self {
-        let line = &policy.line;
+        let (line, rates, shapers) = (&policy.line, policy.shaped_line(), policy.shapers());
         let behind = policy.down.as_ref().map_or_else(Vec::new, |down| down.classes.clone());
-        let up = Shown { name: "up", rate: line.up, link_layer: line.up_layer, classes: policy.classes.clone() };
-        let down = Shown { name: "down", rate: line.down, link_layer: line.down_layer, classes: behind };
-        Self { policy: Arc::new(policy.clone()), directions: [up, down], number, since_ms: now_ms() }
+        let of = |index: usize, link_layer, classes| {
+            let (name, rate, shaper) = (["up", "down"][index], rates[index], shapers[index]);
+            Shown { name, rate, shaper, link_layer, classes }
+        };
+        let directions = [of(0, line.up_layer, policy.classes.clone()), of(1, line.down_layer, behind)];
+        Self { policy: Arc::new(policy.clone()), directions, number, since_ms: now_ms() }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -68,7 +73,8 @@ impl InForce {
         let panels = directions()
             .map(|(shown, hop)| panel(hop, shown.title(), shown.rate.map(BitRate::as_bps), hop.now.shaper_rate));
         let tables = directions().filter(|(shown, _)| !shown.classes.is_empty());
-        let tables = tables.map(|(shown, hop)| classes::table(&format!("class {}", shown.name), &shown.classes, hop));
+        let tables = tables
+            .map(|(shown, hop)| classes::table(&format!("class {}", shown.name), (&shown.classes, shown.shaper), hop));
         Snapshot { status: format!("policy {}", self.name()), panels: panels.collect(), tables: tables.collect() }
     }
 }

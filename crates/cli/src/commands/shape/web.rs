@@ -7,9 +7,11 @@ use lastmile_dashboard::report::Report;
 use lastmile_lab::classes::classes;
 use lastmile_live::bump::{States, intervals};
 use lastmile_live::control::{Asker, Request, Verb};
+use lastmile_live::links::Links;
 use lastmile_scenario::policy::ready;
 
 use super::super::control::{self, Answer};
+use super::super::links::all_faults;
 use super::super::web::what_if::asked;
 use super::super::web::{charts, flows};
 use super::shared::Shared;
@@ -19,14 +21,15 @@ use super::what_if;
 /// Makes the reports.
 pub(super) struct Reporter {
     shared: Arc<Shared>,
+    links: Arc<Links>,
     before: Option<States>,
     /// The number of the policy in force at the preceding report.
     policy: u64,
 }
 
 impl Reporter {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, before: None, policy: 0 }
+    pub(super) fn new(shared: Arc<Shared>, links: Arc<Links>) -> Self {
+        Self { shared, links, before: None, policy: 0 }
     }
 
     /// The report of this second; `None` once the shaper has ended.
@@ -47,7 +50,7 @@ impl Reporter {
         let hops = intervals(self.before.as_ref(), &now);
         let (mut groups, mut tables) = (Vec::new(), Vec::new());
         for (shown, hop) in in_force.directions.iter().zip(&hops) {
-            let classes = classes(&shown.classes, hop);
+            let classes = classes(&shown.classes, shown.shaper, hop);
             let rate_bps = shown.rate.map(lastmile_units::BitRate::as_bps);
             groups.push(charts::group(shown.name, shown.title(), rate_bps, hop, &classes));
             if !classes.is_empty() {
@@ -55,8 +58,10 @@ impl Reporter {
             }
         }
         tables.extend(flows::tables(&self.shared.handle, now.at));
-        let status = format!("policy {}", in_force.name());
+        let policy = format!("policy {}", in_force.name());
         drop(in_force);
+        let (faults, _) = all_faults(&self.links);
+        let status = std::iter::once(policy).chain(faults).collect::<Vec<_>>().join("; ");
         self.before = Some(now);
         Some(Report { status, groups, tables, ..Report::default() })
     }

@@ -58,8 +58,9 @@ pub(in crate::commands) fn group(
     if time.is_some() {
         charts.push(Chart::new("queue as time on the line", Unit::Seconds).with(ALL, time));
     }
-    charts.extend([queue, longest, median, drops(hop, "drops by reason", |reason| !reason.is_ack_regulation())]);
-    charts.push(drops(hop, "ACKs merged or dropped by ACK regulation", DropReason::is_ack_regulation));
+    charts.extend([queue, longest, median, drops("drops by reason", lost(hop), hop.seconds)]);
+    let thinned = of_queue(hop, DropReason::is_ack_regulation);
+    charts.push(drops("ACKs merged or dropped by ACK regulation", thinned, hop.seconds));
     if let Some(rates) = hop.grants() {
         let counts = Chart::new("requests and grants", Unit::PerSecond)
             .with("requests", Some(rates.requests))
@@ -71,22 +72,27 @@ pub(in crate::commands) fn group(
     Group { id: id.to_owned(), title, charts }
 }
 
-/// Drops in a second by reason; of each reason that has occurred.
-fn drops(hop: &Interval<'_>, title: &'static str, wanted: impl Fn(DropReason) -> bool) -> Chart {
-    let mut chart = Chart::new(title, Unit::PerSecond);
+/// Packets that were dropped for a reason: its name, and the counts before an interval and by its end.
+type Dropped = (&'static str, u64, u64);
+
+/// Drops of the hop's queue and wire for reasons that are `wanted`.
+fn of_queue(hop: &Interval<'_>, wanted: impl Fn(DropReason) -> bool) -> impl Iterator<Item = Dropped> {
     let packets = |state: &HopState, reason: DropReason| state.line.dropped[reason.index()].packets;
-    let mut all = 0.0;
-    let mut by_reason = Vec::new();
-    for reason in DropReason::ALL.into_iter().filter(|reason| wanted(*reason)) {
-        let now = packets(hop.now, reason);
-        if now > 0 {
-            let rate = per_second(packets(hop.before, reason), now, hop.seconds);
-            all += rate;
-            by_reason.push((reason.name(), rate));
-        }
-    }
-    chart.push(ALL, Some(all));
-    by_reason.into_iter().for_each(|(name, rate)| chart.push(name, Some(rate)));
+    let reasons = DropReason::ALL.into_iter().filter(move |reason| wanted(*reason));
+    reasons.map(move |reason| (reason.name(), packets(hop.before, reason), packets(hop.now, reason)))
+}
+
+/// Drops without those of ACK regulation, and with those of the ports beside the hop.
+fn lost(hop: &Interval<'_>) -> impl Iterator<Item = Dropped> {
+    of_queue(hop, |reason| !reason.is_ack_regulation()).chain(hop.port_drops())
+}
+
+/// Drops in a second by reason; of each reason that has occurred.
+fn drops(title: &'static str, dropped: impl Iterator<Item = Dropped>, seconds: f64) -> Chart {
+    let occurred: Vec<Dropped> = dropped.filter(|(_, _, now)| *now > 0).collect();
+    let rates = occurred.iter().map(|(name, before, now)| (*name, per_second(*before, *now, seconds)));
+    let mut chart = Chart::new(title, Unit::PerSecond).with(ALL, Some(rates.clone().map(|(_, rate)| rate).sum()));
+    rates.for_each(|(name, rate)| chart.push(name, Some(rate)));
     chart
 }
 
@@ -94,7 +100,7 @@ fn drops(hop: &Interval<'_>, title: &'static str, wanted: impl Fn(DropReason) ->
 #[expect(clippy::cast_precision_loss, reason = "for the eye only")]
 pub(in crate::commands) fn table(title: String, classes: &[ClassInterval<'_>], wire_per_byte: f64) -> Table {
     let row = |one: &ClassInterval<'_>| {
-        let time = one.backlog_bytes.map(|bytes| bytes * wire_per_byte * 8.0 / one.class.ceil.as_bps() as f64);
+        let time = one.backlog_bytes.map(|bytes| bytes * wire_per_byte * 8.0 / one.ceil.as_bps() as f64);
         vec![
             Cell::Text(one.class.name.clone()),
             one.sent_bps.into(),
@@ -117,5 +123,27 @@ pub(in crate::commands) fn table(title: String, classes: &[ClassInterval<'_>], w
             ("drops", Unit::Count),
         ],
         rows: classes.iter().map(row).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Half a second in which the interface refused 4 packets and a queue dropped 2.
+    #[test]
+    fn drops_by_reason_have_those_of_the_interfaces() {
+        let mut before = HopState { port_drops: vec![("oversize", 0), ("receiver_down", 6)], ..HopState::default() };
+        before.line.dropped[DropReason::AckFiltered.index()].packets = 1;
+        let mut now = HopState { port_drops: vec![("oversize", 0), ("receiver_down", 10)], ..before.clone() };
+        now.line.dropped[DropReason::Tail.index()].packets = 2;
+        let hop = Interval { seconds: 0.5, before: &before, now: &now };
+        let charts = group("up", String::new(), None, &hop, &[]).charts;
+        let series = |title| {
+            let chart = charts.iter().find(|chart| chart.title == title).unwrap();
+            chart.series.iter().map(|one| (one.label.as_str(), one.value.unwrap())).collect::<Vec<_>>()
+        };
+        assert_eq!(series("drops by reason"), [("all", 12.0), ("tail", 4.0), ("receiver_down", 8.0)]);
+        assert_eq!(series("ACKs merged or dropped by ACK regulation"), [("all", 0.0), ("ack_filtered", 0.0)]);
     }
 }

@@ -11,7 +11,7 @@ use lastmile_units::{Duration, Instant};
 /// Flows in the table of each direction.
 const MOST_FLOWS: usize = 10;
 
-/// The time that a table covers.
+/// The time that a table covers, unless the record begins later.
 const SPAN: Duration = Duration::from_s(5);
 
 /// The flows with the most bytes lately, up and down; no table if no headers are recorded.
@@ -22,8 +22,8 @@ pub(in crate::commands) fn tables(handle: &Handle, now: Instant) -> Vec<Table> {
 
 #[expect(clippy::cast_precision_loss, reason = "for the eye only")]
 fn table(record: &Record, direction: &str, now: Instant) -> Table {
-    let since = Instant::from_ps(now.as_ps().saturating_sub(SPAN.as_ps()));
-    let seconds = SPAN.as_secs_f64();
+    let since = record.reaches_back(now, SPAN);
+    let seconds = now.since(since).as_secs_f64();
     let per_second = |count: u64| Cell::from(Some(count as f64 / seconds));
     let (count, largest) = record.largest_flows(since, MOST_FLOWS, |reason| !reason.is_ack_regulation());
     let rows = largest.into_iter().map(|flow| {
@@ -32,7 +32,7 @@ fn table(record: &Record, direction: &str, now: Instant) -> Table {
         words.into_iter().chain(numbers).collect()
     });
     Table {
-        title: format!("largest of {count} flows {direction}, last {seconds} s, on arrival"),
+        title: format!("largest of {count} flows {direction}, last {} s, on arrival", (seconds * 10.0).round() / 10.0),
         columns: vec![
             ("from", Unit::Count),
             ("to", Unit::Count),

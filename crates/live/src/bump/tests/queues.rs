@@ -181,7 +181,7 @@ fn requests_and_grants_are_counted() {
     drive(&mut bump, &[(Instant::ZERO + Duration::from_us(300), packet(0, 500))], &[]);
     let told = bump.reports().0.hops.remove(0).grants.expect("grants");
     let expected = grants::Counts { requests: 1, grants: 1, granted: 500, ..grants::Counts::default() };
-    assert_eq!(bump.states(Instant::ZERO + ms(10)).hops[0].grants, Some(expected));
+    assert_eq!(bump.states(Instant::ZERO + ms(10), Default::default()).hops[0].grants, Some(expected));
     assert_eq!((told.counts, told.waited_ns.len(), told.waited_ns.max()), (expected, 1, 3_000_000));
 }
 

@@ -87,7 +87,7 @@ fn replayed(records: &[Record; 2], hops: [&[Hop]; 2], end: Instant) -> Vec<Strin
 }
 
 fn ran(bump: &Bump, end: Instant) -> Vec<String> {
-    all_words(&bump.states(end))
+    all_words(&bump.states(end, Default::default()))
 }
 
 /// Bursts that overflow the queues, pauses that empty them, ACKs of three connections, and noise.
