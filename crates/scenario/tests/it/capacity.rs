@@ -137,12 +137,27 @@ fn a_service_flow_has_the_slowest_rate_on_the_way() {
     assert_eq!(config.limit, Limit::Wire(WireBytes::new(3200)));
 }
 
-/// The ceiling of a class of a policy holds for those below it.
+/// The ceiling of a class of a policy holds for those below it, where the scheduler has ceilings. CBQ bounds a class at
+/// its rate.
 #[test]
 fn a_class_of_a_policy_counts_by_the_ceilings_above_it() {
-    let policy = "[line]\nup = \"512 kbit/s\"\ndown = \"2 Mbit/s\"\n\
-        [[class]]\nname = \"home\"\nrate = \"50 %\"\nceil = \"50 %\"\n\
-        [[class]]\nname = \"guest\"\nparent = \"home\"\nrate = \"10 %\"\nlimit = \"500 ms\"\n";
-    let policy = Policy::parse("p.toml", policy, None).unwrap_or_else(|report| panic!("{report}"));
-    assert_eq!(kbit(&policy.up), 256);
+    let counted = |kind: &str, ceil: u32| {
+        let policy = format!(
+            "[line]\nup = \"512 kbit/s\"\ndown = \"2 Mbit/s\"\n[scheduler]\nkind = \"{kind}\"\n\
+             [[class]]\nname = \"home\"\nrate = \"50 %\"\nceil = \"{ceil} %\"\n\
+             [[class]]\nname = \"guest\"\nparent = \"home\"\nrate = \"10 %\"\nlimit = \"500 ms\"\n"
+        );
+        let policy = Policy::parse("p.toml", &policy, None).unwrap_or_else(|report| panic!("{report}"));
+        (kbit(&policy.up), policy.classes[0].ceil.as_bps() / 1000)
+    };
+    assert_eq!((counted("htb", 50), counted("hfsc", 75), counted("cbq", 50)), ((256, 256), (384, 384), (256, 256)));
+    assert_eq!(counted("cbq", 75), (512, 512));
+    let flat = |kind: &str| {
+        let policy = format!(
+            "[line]\nup = \"512 kbit/s\"\ndown = \"2 Mbit/s\"\n[scheduler]\nkind = \"{kind}\"\n\
+             [[class]]\nname = \"a\"\nrate = \"25 %\"\nceil = \"50 %\"\nlimit = \"500 ms\"\n"
+        );
+        kbit(&Policy::parse("p.toml", &policy, None).unwrap().up)
+    };
+    assert_eq!((flat("htb"), flat("custom"), flat("priority")), (256, 512, 512));
 }
