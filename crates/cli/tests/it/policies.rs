@@ -140,7 +140,7 @@ fn a_class_is_shown_as_its_scheduler_has_it() {
         let class = "name = \"default\"\nrate = \"30 %\"\nceil = \"40 %\"\ncburst = \"5000 wire bytes\"";
         let rate = if kind == "priority" { class.replace("rate = \"30 %\"\n", "") } else { class.to_owned() };
         let text = format!("[line]\n{line}\n[scheduler]\nkind = \"{kind}\"\n[[class]]\n{rate}\n");
-        std::fs::write(scratch.path().join("p.toml"), text).unwrap();
+        std::fs::write(scratch.path.join("p.toml"), text).unwrap();
         let told = scratch.run("lastmile policy show p.toml");
         assert_eq!(told.code, 0, "{}", told.stderr);
         let row = told.stdout.lines().find(|line| line.starts_with(" default ")).unwrap();
