@@ -44,6 +44,11 @@ pub(super) fn ack_class(table: &Table<'_>, around: &Around) -> Option<(AckRate, 
         return None;
     };
     let ceil = ceil?;
+    if table.has("ceil") && ceil < rate && around.form != Form::Priority {
+        let message = format!("{}: a ceil of {ceil} is below the rate of {rate}", table.path("ceil"));
+        table.error("ceil", message, Some("a larger ceil, a larger factor, or a smaller fixed rate".into()));
+        return None;
+    }
     let guarantee = (around.form != Form::Priority).then_some(rate);
     around.form.warn((table, &["ceil", "priority", "burst"]), (ceil, guarantee), around);
     let ceiling = around.form.ceiling(ceil, guarantee);

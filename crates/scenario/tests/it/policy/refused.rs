@@ -213,3 +213,20 @@ fn a_priority_has_an_effect_with_a_drain() {
     let told = ["warning: p.toml:13:12: down.class.default.priority: no effect with the scheduler \"custom\""];
     assert_eq!(warned(""), told);
 }
+
+/// The ACKs of 2 Mbit/s need 2 Mbit/s * 40 / (1500 * 1.5) = 35.556 kbit/s, rounded up to bits.
+#[test]
+fn a_ceiling_of_the_acks_below_their_rate_is_refused() {
+    let policy = |kind: &str, ceil: &str| {
+        let rate = if kind == "priority" { "" } else { "rate = \"10 %\"\npriority = 2" };
+        let acks = format!("[scheduler]\nkind = \"{kind}\"\n[ack]\nceil = \"{ceil}\"\n");
+        Policy::parse("p.toml", &format!("{LINE}{acks}{}", class("default", rate)), None)
+    };
+    for kind in ["htb", "cbq", "hfsc", "custom"] {
+        let report = policy(kind, "35 kbit/s").expect_err(kind);
+        let expected = "error: p.toml:7:8: ack.ceil: a ceil of 35 kbit/s is below the rate of 35.556 kbit/s";
+        assert!(headlines(report.findings()).contains(&expected.to_owned()), "{kind}: {report}");
+        assert!(policy(kind, "36 kbit/s").is_ok(), "{kind}");
+    }
+    assert!(policy("priority", "35 kbit/s").is_ok());
+}
