@@ -418,10 +418,10 @@ fn tree(
             Some(rules::Rule { matches: rule.matches.clone(), class, last: rule.last })
         })
         .collect::<Option<Vec<_>>>()?;
-    let promised = queue.check_link(around.rate);
     let spec = Spec::Rules(rules::Config { rules, otherwise: number(default)?, names, queue: Box::new(queue) });
-    if let Err(problem) = promised.and_then(|()| spec.build::<Meta>(layer).map(drop).map_err(|error| error.problem)) {
-        root.error("class", problem.to_string(), None);
+    queue::tree::within(root, "class", &spec, Some(around.rate))?;
+    if let Err(error) = spec.build::<Meta>(layer) {
+        root.error("class", error.problem.to_string(), None);
         return None;
     }
     Some(spec)
