@@ -267,12 +267,14 @@ fn below_at(spec: &Spec, rate: Option<BitRate>) -> Vec<(&Spec, Option<BitRate>)>
         }
         Spec::Hfsc(config) => {
             let most = |class: &tree::Class<hfsc::Share>| class.share.upper_limit.map(|limit| limit.rate);
-            // A guarantee passes the upper limits.
-            let passed = |leaf: &tree::Class<hfsc::Share>, ceiling: BitRate| {
-                leaf.share.real_time.map_or(ceiling, |curve| curve.rate.max(ceiling))
+            // A guarantee passes the upper limits, and nothing else serves a leaf without a share.
+            let passed = |leaf: &hfsc::Share, ceiling: Option<BitRate>| match leaf {
+                hfsc::Share { real_time: Some(curve), link_share: None, .. } => Some(curve.rate),
+                hfsc::Share { real_time: Some(curve), .. } => ceiling.map(|ceiling| curve.rate.max(ceiling)),
+                _ => ceiling,
             };
             let leaves = leaves(&config.tree, most).into_iter();
-            leaves.map(|(leaf, queue, ceiling)| (queue, least(ceiling.map(|ceiling| passed(leaf, ceiling))))).collect()
+            leaves.map(|(leaf, queue, ceiling)| (queue, least(passed(&leaf.share, ceiling)))).collect()
         }
         other => other.below().into_iter().map(|below| (below, rate)).collect(),
     }

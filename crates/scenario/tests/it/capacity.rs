@@ -73,6 +73,9 @@ fn a_capacity_in_time_counts_by_the_slowest_rate_on_the_way() {
             ),
             384,
         ),
+        // Nothing serves a leaf without a share but its guarantee.
+        (tree("hfsc", &format!("{{ name = \"a\", rt = \"128 kbit/s\", {limit} }}")), 128),
+        (tree("hfsc", &format!("{{ name = \"a\", rt = \"128 kbit/s\", ls = \"1 kbit/s\", {limit} }}")), 512),
         (cbq(&format!("{{ name = \"a\", share = \"20 %\", borrow = false, {limit} }}")), 80),
         (cbq(&format!("{{ name = \"a\", share = \"20 %\", {limit} }}")), 512),
         (
