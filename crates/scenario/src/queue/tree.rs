@@ -70,8 +70,18 @@ static HTB_CLASS: Section = Section {
         PARENT,
         Key::required("rate", Kind::Rate, "Guaranteed rate. Classes below share it."),
         Key::optional("ceil", Kind::Rate, "its rate", "Its largest rate; no effect in a class without a parent."),
-        Key::optional("burst", Kind::WireBytes, "one packet of `largest`", "Burst of its rate after a pause."),
-        Key::optional("cburst", Kind::WireBytes, "one packet of `largest`", "Burst of its ceiling after a pause."),
+        Key::optional(
+            "burst",
+            Kind::WireBytes,
+            "one packet of `largest`",
+            "Burst after a pause, at the speed of `ceil`.",
+        ),
+        Key::optional(
+            "cburst",
+            Kind::WireBytes,
+            "one packet of `largest`",
+            "Burst after a pause at the speed of the line; where `ceil` is the rate, no burst is larger.",
+        ),
         PRIORITY,
         Key::optional(
             "quantum",
@@ -194,6 +204,9 @@ impl Readable for htb::Config {
             ceil.or_else(|| class.optional("rate"))
         });
         warn_of_ceilings(&items);
+        if let Some(largest) = largest {
+            warn_of_bursts(&items, wire.layer.on_wire(largest));
+        }
         let tree = classes(table, &items, (share, &ceilings), wire, depth);
         let Limit::Packets(direct_limit) = direct_limit? else {
             let message =
@@ -226,6 +239,23 @@ fn warn_of_ceilings(items: &[Table<'_>]) {
                 class.path("ceil")
             );
             class.warning("ceil", message, Some("a larger rate, or a class above it with one".into()));
+        }
+    }
+}
+
+/// Warns of bursts beyond that of a ceiling which is the rate. `packet` is the burst of a ceiling without one.
+fn warn_of_bursts(items: &[Table<'_>], packet: WireBytes) {
+    for class in items {
+        let (rate, ceil): (Option<BitRate>, Option<BitRate>) = (class.optional("rate"), class.optional("ceil"));
+        let (burst, cburst): (Option<WireBytes>, Option<WireBytes>) =
+            (class.optional("burst"), class.optional("cburst"));
+        let cburst = cburst.unwrap_or(packet);
+        if ceil.is_none_or(|ceil| Some(ceil) == rate) && burst.is_some_and(|burst| burst > cburst) {
+            let message = format!(
+                "{}: no effect beyond cburst, {cburst}, since the ceil of the class is its rate",
+                class.path("burst")
+            );
+            class.warning("burst", message, Some("a larger cburst, or a larger ceil".into()));
         }
     }
 }

@@ -106,6 +106,26 @@ fn a_ceiling_without_a_parent_is_told() {
     assert_eq!((warnings(", ceil = \"64 kbit/s\""), warnings("")), (String::new(), String::new()));
 }
 
+/// tc-htb(8): the burst counts at the speed of the ceiling. The burst of a ceiling is a packet of 1500 bytes by default.
+#[test]
+fn a_burst_without_an_effect_is_told() {
+    let warnings = |class: &str| {
+        let classes = format!(
+            "{{ name = \"r\", rate = \"512 kbit/s\" }}, \
+             {{ name = \"a\", parent = \"r\", rate = \"64 kbit/s\", burst = \"5000 wire bytes\"{class} }}"
+        );
+        let queue = format!("{{ kind = \"htb\", default = \"a\", classes = [{classes}] }}");
+        let text = LINE.replace("\"512 kbit/s\"", &format!("\"512 kbit/s\", queue = {queue}"));
+        parse(&text).unwrap_or_else(|report| panic!("{report}")).warnings().to_string()
+    };
+    let told = warnings("");
+    let expected = "access.up.queue.classes.a.burst: no effect beyond cburst, 1500 wire bytes, since the ceil of the \
+                    class is its rate";
+    assert!(told.contains(expected), "{told}");
+    assert!(warnings(", ceil = \"64 kbit/s\", cburst = \"4999 wire bytes\"").contains("4999 wire bytes"));
+    assert_eq!(warnings(", cburst = \"5000 wire bytes\"") + &warnings(", ceil = \"65 kbit/s\""), "");
+}
+
 /// A capacity below a full packet has a warning, and one of a full packet none: 1500 bytes have 32 cells in AAL5.
 #[test]
 fn a_queue_that_holds_no_full_packet_is_told() {
