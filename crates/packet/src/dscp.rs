@@ -1,7 +1,8 @@
 //! Differentiated services code points and their names.
 
 /// The code points that have names: RFC 2474 (CS), RFC 2597 (AF), RFC 3246 (EF), RFC 5865 (VA, VOICE-ADMIT), RFC 8622
-/// (LE), draft-ietf-tsvwg-nqb (NQB), and the default of the IANA registry (DF) and of others (BE). Of two names for one code point the first is the usual one.
+/// (LE), draft-ietf-tsvwg-nqb (NQB), RFC 4594 (DF), and BE, the usual word for best effort. Of several names for one
+/// code point the first is the usual one.
 pub const NAMES: [(&str, u8); 28] = [
     ("default", 0),
     ("LE", 1),

@@ -50,7 +50,7 @@ pub(super) fn ack_class(table: &Table<'_>, around: &Around) -> Option<(AckRate, 
         return None;
     }
     let guarantee = (around.form != Form::Priority).then_some(rate);
-    around.form.warn((table, &["ceil", "priority", "burst"]), (ceil, guarantee), around);
+    around.form.warn((table, &["ceil", "priority", "burst"]), (ceil, guarantee), (around.rate, around.drains));
     let ceiling = around.form.ceiling(ceil, guarantee);
     let queue = queue_of(table, "regulate", ceiling, around);
     let rate = AckRate { rate, needed: needed.filter(|_| fixed.is_none()), packet, ack, factor_ppm };

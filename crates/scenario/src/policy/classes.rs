@@ -195,7 +195,7 @@ fn class(
         Some(queue_of(table, "queue", ceiling, around)?)
     };
     let (ceil, priority) = (ceil?, priority?);
-    form.warn((table, &["ceil", "priority", "burst", "cburst"]), (ceil, rate), around);
+    form.warn((table, &["ceil", "priority", "burst", "cburst"]), (ceil, rate), (around.rate, around.drains));
     if let Some(rate) = rate.filter(|rate| *rate > ceil && left.is_some()) {
         let message = format!("{}: a ceil of {ceil} is below the rate of {rate}", table.path("ceil"));
         table.error("ceil", message, None);

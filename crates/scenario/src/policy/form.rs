@@ -2,7 +2,6 @@
 
 use lastmile_units::BitRate;
 
-use super::classes::Around;
 use crate::reader::Table;
 
 /// The kinds of scheduler.
@@ -54,22 +53,23 @@ impl Form {
         holds.then_some(ceil)
     }
 
-    /// Warns of those of `keys` that have no effect in a class with this `ceil` and this rate.
+    /// Warns of those of `keys` that have no effect in a class with this `ceil` and this rate of a scheduler of the
+    /// rate `line`. Where it `drains`, priority 0 has one.
     pub(super) fn warn(
         self,
         (table, keys): (&Table<'_>, &[&'static str]),
         (ceil, rate): (BitRate, Option<BitRate>),
-        around: &Around,
+        (line, drains): (BitRate, bool),
     ) {
         for key in keys.iter().copied() {
-            if table.has(key) && !self.has(key) && !(key == "priority" && around.drains) {
+            if table.has(key) && !self.has(key) && !(key == "priority" && drains) {
                 let of_key = FORMS.iter().filter(|(_, form)| form.has(key)).map(|(name, _)| format!("{name:?}"));
                 let hint = format!("kinds of scheduler with {key}: {}", of_key.collect::<Vec<_>>().join(", "));
                 let message = format!("{}: no effect with the scheduler {:?}", table.path(key), self.name());
                 table.warning(key, message, Some(hint));
             }
         }
-        if self == Self::Cbq && ceil < around.rate && self.ceiling(ceil, rate).is_none() {
+        if self == Self::Cbq && ceil < line && self.ceiling(ceil, rate).is_none() {
             let message = format!(
                 "{}: no effect with the scheduler \"cbq\", whose classes keep to their rate or borrow up to the line's",
                 table.path("ceil")

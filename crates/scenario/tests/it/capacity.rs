@@ -106,7 +106,7 @@ fn a_ceiling_without_a_parent_is_told() {
     assert_eq!((warnings(", ceil = \"64 kbit/s\""), warnings("")), (String::new(), String::new()));
 }
 
-/// tc-htb(8): the burst counts at the speed of the ceiling. The burst of a ceiling is a packet of 1500 bytes by default.
+/// tc-htb(8): the burst counts at the speed of the ceiling. By default the burst of a ceiling is a packet.
 #[test]
 fn a_burst_without_an_effect_is_told() {
     let warnings = |class: &str| {
