@@ -1,8 +1,9 @@
 //! Differentiated services code points and their names.
 
-/// The code points that have names: RFC 2474 (CS), RFC 2597 (AF), RFC 3246 (EF), RFC 5865 (VA), RFC 8622 (LE),
-/// draft-ietf-tsvwg-nqb (NQB). Of two names for one code point the first is the usual one.
-pub const NAMES: [(&str, u8); 25] = [
+/// The code points that have names: RFC 2474 (CS), RFC 2597 (AF), RFC 3246 (EF), RFC 5865 (VA, VOICE-ADMIT), RFC 8622
+/// (LE), draft-ietf-tsvwg-nqb (NQB), RFC 4594 (DF), and BE, the usual word for best effort. Of several names for one
+/// code point the first is the usual one.
+pub const NAMES: [(&str, u8); 28] = [
     ("default", 0),
     ("LE", 1),
     ("CS0", 0),
@@ -28,6 +29,9 @@ pub const NAMES: [(&str, u8); 25] = [
     ("EF", 46),
     ("VA", 44),
     ("NQB", 45),
+    ("DF", 0),
+    ("BE", 0),
+    ("VOICE-ADMIT", 44),
 ];
 
 /// The name of a code point. `None`: it has none.
@@ -58,6 +62,9 @@ mod tests {
             assert_eq!(name(8 * class + 2 * precedence), Some(&*known));
         }
         assert_eq!([name(0), name(1), name(46), name(63)], [Some("default"), Some("LE"), Some("EF"), None]);
+        // RFC 2474, section 4.1 (default), and RFC 5865, section 5.
+        assert_eq!(["DF", "be", "CS0", "default"].map(named), [Some(0); 4]);
+        assert_eq!((named("voice-admit"), named("VA"), name(44)), (Some(44), Some(44), Some("VA")));
         assert_eq!([named("ef"), named("AF44"), named("")], [Some(46), None, None]);
     }
 }

@@ -181,9 +181,7 @@ pub(crate) fn read_with<'d>(
         (None, None) => Some(default_queue(&wire)),
     };
     let queue = queue?;
-    if let Some(rate) = rate {
-        queue::tree::within(table, &queue, rate)?;
-    }
+    queue::tree::within(table, "queue", &queue, rate)?;
     warn_of_another_service_flow(table, &line, &queue);
     queue::wait::warn_of_grants(table, "queue", &line, &queue);
     Some(Hop { name: name.to_owned(), line, queue })

@@ -11,7 +11,9 @@ use lastmile_queueing::meter::drain::Law;
 use lastmile_scenario::Policy;
 use lastmile_scenario::diagnostics::did_you_mean;
 use lastmile_scenario::file::{self, Reading};
-use lastmile_scenario::policy::{AckRate, Class, Down, Line, LineOf, Position, Promise, Regulated, Rule, ready};
+use lastmile_scenario::policy::{
+    AckRate, Class, Down, Line, LineOf, Position, Promise, Regulated, Rule, ready, scheduler_has,
+};
 use lastmile_text::table::{Kind, Table};
 use lastmile_units::{BitRate, ByteCount};
 
@@ -255,7 +257,7 @@ fn describe(policy: &Policy, is_example: bool) -> String {
     }
     if !policy.classes.is_empty() {
         text.push('\n');
-        text.push_str(&classes(&policy.classes, &policy.rules));
+        text.push_str(&classes(|key| scheduler_has(&policy.scheduler, key), &policy.classes, &policy.rules));
     }
     if let Some(down) = &policy.down {
         text.push_str(&describe_down(down));
@@ -265,20 +267,23 @@ fn describe(policy: &Policy, is_example: bool) -> String {
     text
 }
 
-/// The table of classes.
-fn classes(classes: &[Class], rules: &[Rule]) -> String {
+/// The table of classes, with a dash for what the scheduler knows nothing of.
+fn classes(has: impl Fn(&str) -> bool, classes: &[Class], rules: &[Rule]) -> String {
     let names = ["priority", "rate", "ceil", "burst", "cburst", "rules"];
     let columns = [("class", Kind::Name)].into_iter().chain(names.map(|name| (name, Kind::Number)));
     let mut table = Table::new(columns);
+    let cell = |key, value: &dyn Display| {
+        if has(key) { value.to_string() } else { "–".to_owned() }
+    };
     for class in classes {
         let rules = rules.iter().filter(|rule| rule.class == class.name).count();
         table.row([
             class.name.clone(),
-            class.priority.to_string(),
+            cell("priority", &class.priority),
             class.rate.map_or_else(|| "–".to_owned(), |rate| rate.to_string()),
-            class.ceil.to_string(),
-            class.burst.to_string(),
-            class.cburst.to_string(),
+            cell("ceil", &class.ceil),
+            cell("burst", &class.burst),
+            cell("cburst", &class.cburst),
             rules.to_string(),
         ]);
     }
@@ -308,7 +313,8 @@ fn describe_down(down: &Down) -> String {
     }
     if !down.classes.is_empty() {
         text.push('\n');
-        text.push_str(&classes(&down.classes, &down.rules));
+        let has = |key: &str| scheduler_has(down.scheduler, key) || (key == "priority" && down.drain.is_some());
+        text.push_str(&classes(has, &down.classes, &down.rules));
     }
     text
 }

@@ -130,3 +130,25 @@ fn a_line_of_the_command_has_an_encapsulation() {
         assert_eq!(told.stderr, expected, "{command}");
     }
 }
+
+/// What a scheduler knows nothing of is a dash in the table of its classes. The classes of CBQ borrow up to the line.
+#[test]
+fn a_class_is_shown_as_its_scheduler_has_it() {
+    let scratch = Scratch::new();
+    let shown = |kind: &str| {
+        let line = "encapsulation = \"ip\"\nup = \"1 Mbit/s\"\ndown = \"8 Mbit/s\"";
+        let class = "name = \"default\"\nrate = \"30 %\"\nceil = \"40 %\"\ncburst = \"5000 wire bytes\"";
+        let rate = if kind == "priority" { class.replace("rate = \"30 %\"\n", "") } else { class.to_owned() };
+        let text = format!("[line]\n{line}\n[scheduler]\nkind = \"{kind}\"\n[[class]]\n{rate}\n");
+        std::fs::write(scratch.path.join("p.toml"), text).unwrap();
+        let told = scratch.run("lastmile policy show p.toml");
+        assert_eq!(told.code, 0, "{}", told.stderr);
+        let row = told.stdout.lines().find(|line| line.starts_with(" default ")).unwrap();
+        row.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(shown("htb"), "default 4 300 kbit/s 400 kbit/s 1500 wire bytes 5000 wire bytes 0");
+    assert_eq!(shown("cbq"), "default 4 300 kbit/s 1 Mbit/s 1500 wire bytes – 0");
+    assert_eq!(shown("hfsc"), "default – 300 kbit/s 400 kbit/s – – 0");
+    assert_eq!(shown("custom"), "default – 300 kbit/s – – – 0");
+    assert_eq!(shown("priority"), "default 4 – – – – 0");
+}

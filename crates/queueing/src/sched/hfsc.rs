@@ -415,16 +415,24 @@ impl Mechanism for Config {
     }
 
     /// Real-time guarantees pass an upper limit, and count in it. So the packets have the larger of the limit and their
-    /// own guarantees, and the first pieces of these beyond it; other leaves leave them no more.
+    /// own guarantees, and the first pieces of these beyond it; other leaves leave them no more. A leaf without a share
+    /// has its guarantee alone.
     fn shapers_of(&self, packets: &Packets) -> Vec<Shaper> {
         self.tree.shapers_of(packets, self.tree.last_leaf(), |class, _, leaves| {
-            let limit = self.tree.classes[class].share.upper_limit?;
+            let share = &self.tree.classes[class].share;
+            let saving =
+                |rate, burst| Some(Shaper { saves: true, ..Shaper::of_all(rate, Some(WireBytes::new(burst))) });
+            if share.link_share.is_none() {
+                let curve = share.real_time?;
+                return saving(curve.rate, curve.ahead() + Shaper::PACKET.as_u64());
+            }
+            let limit = share.upper_limit?;
             let guarantees: Vec<_> =
                 leaves.iter().filter_map(|leaf| self.tree.classes[*leaf].share.real_time).collect();
             let guaranteed = sum(guarantees.iter().map(|curve| curve.rate));
             let first = guarantees.iter().chain([&limit]).map(|curve| curve.ahead() + Shaper::PACKET.as_u64());
             let rate = guaranteed.map_or(limit.rate, |guaranteed| guaranteed.max(limit.rate));
-            Some(Shaper { saves: true, ..Shaper::of_all(rate, Some(WireBytes::new(first.sum()))) })
+            saving(rate, first.sum())
         })
     }
 

@@ -112,6 +112,36 @@ fn a_guarantee_above_the_upper_limit_is_the_ceiling_of_its_packets() {
     }
 }
 
+/// A leaf of HFSC without a share has its guarantee alone. 10 Mbit/s for 100 ms, then 2 Mbit/s, are 100 kB ahead of
+/// 2 Mbit/s. A curve that begins late has nothing ahead.
+#[test]
+fn a_guarantee_without_a_share_is_the_ceiling_of_its_class() {
+    for (curve, ahead) in [
+        ("\"2 Mbit/s\"", 0.0),
+        ("{ m1 = \"10 Mbit/s\", d = \"100 ms\", m2 = \"2 Mbit/s\" }", 100_000.0),
+        ("{ d = \"100 ms\", m2 = \"2 Mbit/s\" }", 0.0),
+    ] {
+        let access = format!(
+            "down = {{ rate = \"100 Mbit/s\", delay = \"5 ms\" }}\n\
+             up = {{ rate = \"20 Mbit/s\", delay = \"5 ms\", queue = {{ kind = \"hfsc\", classes = [ \
+             {{ name = \"line\", ls = \"20 Mbit/s\" }}, \
+             {{ name = \"call\", parent = \"line\", rt = {curve}, match = {{ dscp = 46 }} }}, \
+             {{ name = \"rest\", parent = \"line\", ls = \"1 Mbit/s\" }} ] }} }}"
+        );
+        for more in ["dscp = 46", "dscp = 46\nstart = \"10 s\""] {
+            let run = simulated(&access, &(bulk("upload", "up", more) + &bulk("other", "up", "")));
+            let upload = run.flows.iter().find(|flow| flow.name.starts_with("upload")).expect("the upload");
+            let ceiling = "ceiling of class call of link up";
+            assert_eq!(by(upload), [ceiling; 2], "{curve}");
+            let bps = 2e6 * 1448.0 / 1500.0;
+            is_bound(upload, bps, ahead + 2_000.0 + bps * upload.start_s / 8.0);
+            assert!(upload.goodput_bps > 0.95 * bps, "{curve}: {upload:#?}");
+            let said = &upload.limits.explanation;
+            assert!(said.starts_with("ceiling of class call of link up ("), "{said}");
+        }
+    }
+}
+
 /// Two guests share 4 Mbit/s. The other upload has the rest of the 19 Mbit/s.
 #[test]
 fn flows_of_a_class_share_its_ceiling_and_others_the_rest() {

@@ -31,7 +31,6 @@ pub(super) fn ack_class(table: &Table<'_>, around: &Around) -> Option<(AckRate, 
     let priority = priority(table);
     let delay = delay(table, ack?, around)?;
     let burst = burst(table, "burst", around)?;
-    let queue = queue_of(table, "regulate", ceil, around);
     let (Factor(factor_ppm), packet, ack) = (factor?, line.down_layer.on_wire(packet?), line.up_layer.on_wire(ack?));
     if line.down.is_none() && fixed.is_none() {
         let hint = "a rate in [ack], or the downstream rate of the line".to_owned();
@@ -44,12 +43,22 @@ pub(super) fn ack_class(table: &Table<'_>, around: &Around) -> Option<(AckRate, 
         table.error("rate", "a class at half of the line's rate, which is less than a bit per second", None);
         return None;
     };
+    let ceil = ceil?;
+    if table.has("ceil") && ceil < rate && around.form != Form::Priority {
+        let message = format!("{}: a ceil of {ceil} is below the rate of {rate}", table.path("ceil"));
+        table.error("ceil", message, Some("a larger ceil, a larger factor, or a smaller fixed rate".into()));
+        return None;
+    }
+    let guarantee = (around.form != Form::Priority).then_some(rate);
+    around.form.warn((table, &["ceil", "priority", "burst"]), (ceil, guarantee), (around.rate, around.drains));
+    let ceiling = around.form.ceiling(ceil, guarantee);
+    let queue = queue_of(table, "regulate", ceiling, around);
     let rate = AckRate { rate, needed: needed.filter(|_| fixed.is_none()), packet, ack, factor_ppm };
     let class = Class {
         name: name?,
         parent: None,
-        rate: (around.form != Form::Priority).then_some(rate.rate),
-        ceil: ceil?,
+        rate: guarantee,
+        ceil: ceiling.unwrap_or(around.rate),
         delay,
         priority: priority?,
         burst,

@@ -31,6 +31,8 @@ pub(super) struct Around {
     pub(super) rate: BitRate,
     pub(super) largest: ByteCount,
     pub(super) form: Form,
+    /// Classes of priority 0 pass a drain, whatever the scheduler.
+    pub(super) drains: bool,
 }
 
 impl Around {
@@ -102,7 +104,10 @@ pub(super) fn scheduled(
         }
     }
     let left = ack.map_or(Some(around.rate), |ack| minus(around.rate, ack.rate));
-    let ceilings = queue::tree::ceilings(&items, |class| portion(class.optional("ceil"), around.rate));
+    let ceilings = queue::tree::ceilings(&items, |class| {
+        let ceil = portion(class.optional("ceil"), around.rate)?;
+        around.form.ceiling(ceil, portion(class.optional("rate"), left.unwrap_or(around.rate)))
+    });
     for (table, ceiling) in items.into_iter().zip(ceilings) {
         match class(&table, around, (left, ceiling), &inner) {
             Some(class) => read.push((class, table)),
@@ -190,12 +195,14 @@ fn class(
         Some(queue_of(table, "queue", ceiling, around)?)
     };
     let (ceil, priority) = (ceil?, priority?);
+    form.warn((table, &["ceil", "priority", "burst", "cburst"]), (ceil, rate), (around.rate, around.drains));
     if let Some(rate) = rate.filter(|rate| *rate > ceil && left.is_some()) {
         let message = format!("{}: a ceil of {ceil} is below the rate of {rate}", table.path("ceil"));
         table.error("ceil", message, None);
         return None;
     }
     let rate = if form == Form::Priority { None } else { Some(rate?) };
+    let ceil = form.ceiling(ceil, rate).unwrap_or(around.rate);
     Some(Class { name, parent, rate, ceil, delay, priority, burst, cburst, queue })
 }
 
@@ -411,10 +418,10 @@ fn tree(
             Some(rules::Rule { matches: rule.matches.clone(), class, last: rule.last })
         })
         .collect::<Option<Vec<_>>>()?;
-    let promised = queue.check_link(around.rate);
     let spec = Spec::Rules(rules::Config { rules, otherwise: number(default)?, names, queue: Box::new(queue) });
-    if let Err(problem) = promised.and_then(|()| spec.build::<Meta>(layer).map(drop).map_err(|error| error.problem)) {
-        root.error("class", problem.to_string(), None);
+    queue::tree::within(root, "class", &spec, Some(around.rate))?;
+    if let Err(error) = spec.build::<Meta>(layer) {
+        root.error("class", error.problem.to_string(), None);
         return None;
     }
     Some(spec)

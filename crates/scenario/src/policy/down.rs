@@ -56,7 +56,7 @@ pub(super) fn read(table: &Table<'_>, line: Line) -> Option<(Option<Down>, Regul
         table.error("share", format!("{}: nothing is left of {line_down}", table.path("share")), None);
         return None;
     };
-    let around = Around { line, layer: line.down_layer, rate, largest, form };
+    let around = Around { line, layer: line.down_layer, rate, largest, form, drains: drain.is_some() };
     let regulated = regulated(table, &around, share);
     let burst = burst(table, "burst", &around)?;
     let police = match table.table("police") {

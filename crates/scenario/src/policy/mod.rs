@@ -36,6 +36,7 @@ use crate::files::Files;
 use crate::kinds::FileKind;
 use crate::reader::Reader;
 
+pub use form::scheduler_has;
 pub use model::{AckRate, Class, Down, Line, LineOf, Police, Policy, Position, Promise, Regulated, Rule};
 pub use numbers::{Numbers, class_at};
 pub use reference::render as render_reference;

@@ -192,7 +192,7 @@ pub struct Class {
     pub parent: Option<String>,
     /// The rate that it has whatever others do; `None` where its scheduler knows no rates.
     pub rate: Option<BitRate>,
-    /// The largest rate of the class.
+    /// The largest rate of the class: that of the scheduler where it knows no ceilings.
     pub ceil: BitRate,
     /// A promise to a packet after a pause, which only HFSC gives.
     pub delay: Option<Promise>,

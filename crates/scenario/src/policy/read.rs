@@ -126,7 +126,7 @@ fn upstream(root: &Table<'_>, line: Line) -> Option<Upstream> {
             Some(hint),
         );
     }
-    let around = Around { line, layer: line.up_layer, rate, largest, form };
+    let around = Around { line, layer: line.up_layer, rate, largest, form, drains: false };
     let mut sharing = if form == Form::None {
         let queue = unscheduled(root, &scheduler, rate, &around)?;
         Sharing { ack: None, classes: Vec::new(), rules: Vec::new(), kind: kind_of_queue(&scheduler), queue }

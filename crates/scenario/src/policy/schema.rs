@@ -116,7 +116,12 @@ const BURST_VALUE: Kind = Kind::Other(
     "bytes on the wire, or a time at the rate that the scheduler has, one largest packet at least",
     &[Kind::WireBytes, Kind::Time],
 );
-const BURST: Key = Key::optional("burst", BURST_VALUE, "the largest packet", "Burst of its rate after a pause.");
+const BURST: Key = Key::optional(
+    "burst",
+    BURST_VALUE,
+    "the largest packet",
+    "Burst of its rate after a pause; only with `htb` and `cbq`.",
+);
 
 pub(super) static ACK: Section = Section {
     heading: "`[ack]`",
@@ -188,7 +193,8 @@ pub(super) static CLASS: Section = Section {
             "ceil",
             Kind::Other("share of the line, or rate", &[Kind::Share, Kind::Rate]),
             "the line",
-            "Its largest rate; only with `htb` and `hfsc`.",
+            "Its largest rate; only with `htb` and `hfsc`. With `cbq` one of the rate keeps the class from \
+             borrowing.",
         ),
         DELAY,
         Key::optional(
@@ -203,12 +209,18 @@ pub(super) static CLASS: Section = Section {
             "priority",
             Kind::Count,
             "4",
-            "Order of service: 0, the most urgent, to 7. With the kind `priority` a class sends only while those \
-             before it have no packet; of equal priorities the class that the file has first goes first.",
+            "Order of service: 0, the most urgent, to 7; only with `htb`, `cbq` and `priority`, and 0 with `drain`. \
+             With the kind `priority` a class sends only while those before it have no packet; of equal priorities \
+             the class that the file has first goes first.",
         )
         .at_most("7"),
         BURST,
-        Key::optional("cburst", BURST_VALUE, "the largest packet", "Burst of its ceiling after a pause."),
+        Key::optional(
+            "cburst",
+            BURST_VALUE,
+            "the largest packet",
+            "Burst of its ceiling after a pause; only with `htb`.",
+        ),
         Key::optional(
             "queue",
             Kind::Table("[queues](scenario.md#queues)"),

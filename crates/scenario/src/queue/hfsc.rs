@@ -32,7 +32,7 @@ static HFSC_CLASS: Section = Section {
             "rt",
             CURVE,
             "no guarantee",
-            "What it has whatever others do, for a class without classes below.",
+            "What it has whatever others do, for a class without classes below. Without `ls` and `sc` it has no more.",
         ),
         Key::optional("ls", CURVE, "no share", "Its share of what its parent has, against those of its siblings."),
         Key::optional("sc", CURVE, "neither", "Both `rt` and `ls`."),
@@ -66,8 +66,13 @@ impl Readable for Config {
         let rate = |class: &Table<'_>, key| class.optional::<Curve>(key).map(|curve| curve.0.rate);
         let mut ceilings = ceilings(&items, |class| rate(class, "ul"));
         for (class, ceiling) in items.iter().zip(&mut ceilings) {
-            // A guarantee passes the upper limits.
-            *ceiling = ceiling.map(|limit| rate(class, "rt").or_else(|| rate(class, "sc")).unwrap_or(limit).max(limit));
+            let guarantee = rate(class, "rt");
+            *ceiling = match guarantee {
+                // Nothing else serves it.
+                Some(_) if !class.has("ls") && !class.has("sc") => guarantee,
+                // A guarantee passes the upper limits.
+                _ => ceiling.map(|limit| guarantee.or_else(|| rate(class, "sc")).unwrap_or(limit).max(limit)),
+            };
         }
         let tree = classes(table, &items, (share, &ceilings), wire, depth);
         let config = Self { tree: tree? };

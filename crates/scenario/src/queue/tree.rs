@@ -4,7 +4,7 @@ use core::iter;
 use std::collections::{BTreeMap, BTreeSet};
 
 use lastmile_queueing::sched::tree::{self, Rule, Tree, TreeError, Wrong};
-use lastmile_queueing::sched::{cbq, htb};
+use lastmile_queueing::sched::{cbq, hfsc, htb};
 use lastmile_queueing::spec::{Problem, Spec};
 use lastmile_units::{BitRate, ByteCount, Duration, Limit, WireBytes};
 
@@ -70,8 +70,18 @@ static HTB_CLASS: Section = Section {
         PARENT,
         Key::required("rate", Kind::Rate, "Guaranteed rate. Classes below share it."),
         Key::optional("ceil", Kind::Rate, "its rate", "Its largest rate; no effect in a class without a parent."),
-        Key::optional("burst", Kind::WireBytes, "one packet of `largest`", "Burst of its rate after a pause."),
-        Key::optional("cburst", Kind::WireBytes, "one packet of `largest`", "Burst of its ceiling after a pause."),
+        Key::optional(
+            "burst",
+            Kind::WireBytes,
+            "one packet of `largest`",
+            "Burst after a pause, at the speed of `ceil`.",
+        ),
+        Key::optional(
+            "cburst",
+            Kind::WireBytes,
+            "one packet of `largest`",
+            "Burst after a pause at the speed of the line; where `ceil` is the rate, no burst is larger.",
+        ),
         PRIORITY,
         Key::optional(
             "quantum",
@@ -194,6 +204,9 @@ impl Readable for htb::Config {
             ceil.or_else(|| class.optional("rate"))
         });
         warn_of_ceilings(&items);
+        if let Some(largest) = largest {
+            warn_of_bursts(&items, wire.layer.on_wire(largest));
+        }
         let tree = classes(table, &items, (share, &ceilings), wire, depth);
         let Limit::Packets(direct_limit) = direct_limit? else {
             let message =
@@ -230,14 +243,83 @@ fn warn_of_ceilings(items: &[Table<'_>]) {
     }
 }
 
-/// Says at the line's queue if its classes are promised more than the line has.
-pub(crate) fn within(table: &Table<'_>, spec: &Spec, rate: BitRate) -> Option<()> {
-    if let Err(problem) = spec.check_link(rate) {
-        let hint = if let Problem::Tree(error) = &problem { consequence(error) } else { None };
-        table.error("queue", format!("{}: {problem}", table.path("queue")), hint);
-        return None;
+/// Warns of bursts beyond that of a ceiling which is the rate. `packet` is the burst of a ceiling without one.
+fn warn_of_bursts(items: &[Table<'_>], packet: WireBytes) {
+    for class in items {
+        let (rate, ceil): (Option<BitRate>, Option<BitRate>) = (class.optional("rate"), class.optional("ceil"));
+        let (burst, cburst): (Option<WireBytes>, Option<WireBytes>) =
+            (class.optional("burst"), class.optional("cburst"));
+        let cburst = cburst.unwrap_or(packet);
+        if ceil.is_none_or(|ceil| Some(ceil) == rate) && burst.is_some_and(|burst| burst > cburst) {
+            let message = format!(
+                "{}: no effect beyond cburst, {cburst}, since the ceil of the class is its rate",
+                class.path("burst")
+            );
+            class.warning("burst", message, Some("a larger cburst, or a larger ceil".into()));
+        }
     }
-    spec.below().into_iter().try_for_each(|below| within(table, below, rate))
+}
+
+/// Says at `key` if classes are promised more than the line has, or the shaper or class above them. `rate` is that of
+/// the line.
+pub(crate) fn within(table: &Table<'_>, key: &'static str, spec: &Spec, rate: Option<BitRate>) -> Option<()> {
+    let mut waiting = vec![(spec, rate)];
+    while let Some((spec, available)) = waiting.pop() {
+        if let Some(Err(problem)) = available.map(|available| spec.check_link(available)) {
+            let of = if available == rate { "" } else { ", the rate of the shaper or class above" };
+            let hint = if let Problem::Tree(error) = &problem { consequence(error) } else { None };
+            table.error(key, format!("{}: {problem}{of}", table.path(key)), hint);
+            return None;
+        }
+        waiting.extend(below_at(spec, available));
+    }
+    Some(())
+}
+
+/// The queues right below, each with what it has of `rate`.
+fn below_at(spec: &Spec, rate: Option<BitRate>) -> Vec<(&Spec, Option<BitRate>)> {
+    let least = |own: Option<BitRate>| own.into_iter().chain(rate).min();
+    match spec {
+        Spec::Tbf(shaper) => vec![(&shaper.queue, least(Some(shaper.config.rate)))],
+        Spec::Htb(config) => {
+            let most = |class: &tree::Class<htb::Share>| {
+                Some(class.share.ceil.filter(|_| class.parent.is_some()).unwrap_or(class.share.rate))
+            };
+            leaves(&config.tree, most).into_iter().map(|(_, queue, ceiling)| (queue, least(ceiling))).collect()
+        }
+        Spec::Cbq(config) => {
+            let most = |class: &tree::Class<cbq::Share>| match class.share.share {
+                _ if class.share.borrow => None,
+                cbq::Portion::Share(share) => share.of_rate(config.rate),
+                cbq::Portion::Rate(rate) => Some(rate),
+            };
+            leaves(&config.tree, most).into_iter().map(|(_, queue, ceiling)| (queue, least(ceiling))).collect()
+        }
+        Spec::Hfsc(config) => {
+            let most = |class: &tree::Class<hfsc::Share>| class.share.upper_limit.map(|limit| limit.rate);
+            // A guarantee passes the upper limits, and nothing else serves a leaf without a share.
+            let passed = |leaf: &hfsc::Share, ceiling: Option<BitRate>| match leaf {
+                hfsc::Share { real_time: Some(curve), link_share: None, .. } => Some(curve.rate),
+                hfsc::Share { real_time: Some(curve), .. } => ceiling.map(|ceiling| curve.rate.max(ceiling)),
+                _ => ceiling,
+            };
+            let leaves = leaves(&config.tree, most).into_iter();
+            leaves.map(|(leaf, queue, ceiling)| (queue, least(passed(&leaf.share, ceiling)))).collect()
+        }
+        other => other.below().into_iter().map(|below| (below, rate)).collect(),
+    }
+}
+
+/// The leaves of a tree and their queues, each with the least rate that `most` gives for its class and those above.
+fn leaves<'a, S>(
+    tree: &'a Tree<S>,
+    most: impl Fn(&tree::Class<S>) -> Option<BitRate>,
+) -> Vec<(&'a tree::Class<S>, &'a Spec, Option<BitRate>)> {
+    let named: BTreeMap<&str, &tree::Class<S>> = tree.classes.iter().map(|class| (&*class.name, class)).collect();
+    let above =
+        |leaf| iter::successors(Some(leaf), |class: &&'a tree::Class<S>| named.get(class.parent.as_deref()?).copied());
+    let leaf = |leaf: &'a tree::Class<S>| Some((leaf, leaf.queue.as_ref()?, above(leaf).filter_map(&most).min()));
+    tree.classes.iter().filter_map(leaf).collect()
 }
 
 fn priority(class: &Table<'_>) -> Option<u8> {

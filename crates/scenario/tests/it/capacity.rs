@@ -73,6 +73,9 @@ fn a_capacity_in_time_counts_by_the_slowest_rate_on_the_way() {
             ),
             384,
         ),
+        // Nothing serves a leaf without a share but its guarantee.
+        (tree("hfsc", &format!("{{ name = \"a\", rt = \"128 kbit/s\", {limit} }}")), 128),
+        (tree("hfsc", &format!("{{ name = \"a\", rt = \"128 kbit/s\", ls = \"1 kbit/s\", {limit} }}")), 512),
         (cbq(&format!("{{ name = \"a\", share = \"20 %\", borrow = false, {limit} }}")), 80),
         (cbq(&format!("{{ name = \"a\", share = \"20 %\", {limit} }}")), 512),
         (
@@ -101,6 +104,26 @@ fn a_ceiling_without_a_parent_is_told() {
                     from and sends at its rate of 64 kbit/s";
     assert!(told.contains(expected), "{told}");
     assert_eq!((warnings(", ceil = \"64 kbit/s\""), warnings("")), (String::new(), String::new()));
+}
+
+/// tc-htb(8): the burst counts at the speed of the ceiling. By default the burst of a ceiling is a packet.
+#[test]
+fn a_burst_without_an_effect_is_told() {
+    let warnings = |class: &str| {
+        let classes = format!(
+            "{{ name = \"r\", rate = \"512 kbit/s\" }}, \
+             {{ name = \"a\", parent = \"r\", rate = \"64 kbit/s\", burst = \"5000 wire bytes\"{class} }}"
+        );
+        let queue = format!("{{ kind = \"htb\", default = \"a\", classes = [{classes}] }}");
+        let text = LINE.replace("\"512 kbit/s\"", &format!("\"512 kbit/s\", queue = {queue}"));
+        parse(&text).unwrap_or_else(|report| panic!("{report}")).warnings().to_string()
+    };
+    let told = warnings("");
+    let expected = "access.up.queue.classes.a.burst: no effect beyond cburst, 1500 wire bytes, since the ceil of the \
+                    class is its rate";
+    assert!(told.contains(expected), "{told}");
+    assert!(warnings(", ceil = \"64 kbit/s\", cburst = \"4999 wire bytes\"").contains("4999 wire bytes"));
+    assert_eq!(warnings(", cburst = \"5000 wire bytes\"") + &warnings(", ceil = \"65 kbit/s\""), "");
 }
 
 /// A capacity below a full packet has a warning, and one of a full packet none: 1500 bytes have 32 cells in AAL5.
@@ -137,12 +160,27 @@ fn a_service_flow_has_the_slowest_rate_on_the_way() {
     assert_eq!(config.limit, Limit::Wire(WireBytes::new(3200)));
 }
 
-/// The ceiling of a class of a policy holds for those below it.
+/// The ceiling of a class of a policy holds for those below it, where the scheduler has ceilings. CBQ bounds a class at
+/// its rate.
 #[test]
 fn a_class_of_a_policy_counts_by_the_ceilings_above_it() {
-    let policy = "[line]\nup = \"512 kbit/s\"\ndown = \"2 Mbit/s\"\n\
-        [[class]]\nname = \"home\"\nrate = \"50 %\"\nceil = \"50 %\"\n\
-        [[class]]\nname = \"guest\"\nparent = \"home\"\nrate = \"10 %\"\nlimit = \"500 ms\"\n";
-    let policy = Policy::parse("p.toml", policy, None).unwrap_or_else(|report| panic!("{report}"));
-    assert_eq!(kbit(&policy.up), 256);
+    let counted = |kind: &str, ceil: u32| {
+        let policy = format!(
+            "[line]\nup = \"512 kbit/s\"\ndown = \"2 Mbit/s\"\n[scheduler]\nkind = \"{kind}\"\n\
+             [[class]]\nname = \"home\"\nrate = \"50 %\"\nceil = \"{ceil} %\"\n\
+             [[class]]\nname = \"guest\"\nparent = \"home\"\nrate = \"10 %\"\nlimit = \"500 ms\"\n"
+        );
+        let policy = Policy::parse("p.toml", &policy, None).unwrap_or_else(|report| panic!("{report}"));
+        (kbit(&policy.up), policy.classes[0].ceil.as_bps() / 1000)
+    };
+    assert_eq!((counted("htb", 50), counted("hfsc", 75), counted("cbq", 50)), ((256, 256), (384, 384), (256, 256)));
+    assert_eq!(counted("cbq", 75), (512, 512));
+    let flat = |kind: &str| {
+        let policy = format!(
+            "[line]\nup = \"512 kbit/s\"\ndown = \"2 Mbit/s\"\n[scheduler]\nkind = \"{kind}\"\n\
+             [[class]]\nname = \"a\"\nrate = \"25 %\"\nceil = \"50 %\"\nlimit = \"500 ms\"\n"
+        );
+        kbit(&Policy::parse("p.toml", &policy, None).unwrap().up)
+    };
+    assert_eq!((flat("htb"), flat("custom"), flat("priority")), (256, 512, 512));
 }

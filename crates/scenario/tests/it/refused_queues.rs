@@ -1,7 +1,8 @@
 //! Queues and classes that are refused, and the whole of what is said about them.
 
 use crate::refused::{headlines, refused};
-use crate::{LINE, said};
+use crate::{LINE, parse, said};
+use lastmile_scenario::Policy;
 
 #[test]
 fn pacing_and_clamping() {
@@ -331,4 +332,60 @@ fn a_wrong_rate_is_reported_alone() {
         errors,
         ["error: x.toml:4:15: access.up.rate: \"12 MB/s\" counts bytes; a bit rate counts bits: write \"96 Mbit/s\""]
     );
+}
+
+/// Guarantees are those of the shaper or class ceiling above, whatever the line has: 512 kbit/s. HFSC passes an upper
+/// limit by a guarantee.
+#[test]
+fn guarantees_below_a_shaper_are_within_its_rate() {
+    let told = |queue: &str| {
+        let text = LINE.replace("\"512 kbit/s\"", &format!("\"512 kbit/s\", queue = {queue}"));
+        parse(&text).map_or_else(|report| report.findings()[0].headline(), |_| "taken".to_owned())
+    };
+    let tbf = |queue: &str| {
+        format!("{{ kind = \"tbf\", rate = \"300 kbit/s\", burst = \"3000 wire bytes\", queue = {queue} }}")
+    };
+    let htb = |rate: u32| {
+        format!("{{ kind = \"htb\", default = \"a\", classes = [{{ name = \"a\", rate = \"{rate} kbit/s\" }}] }}")
+    };
+    let hfsc = |rate: u32| format!("{{ kind = \"hfsc\", classes = [{{ name = \"a\", sc = \"{rate} kbit/s\" }}] }}");
+    let cbq = |rate: u32| {
+        format!("{{ kind = \"cbq\", rate = \"{rate} kbit/s\", classes = [{{ name = \"a\", share = \"10 %\" }}] }}")
+    };
+    let have = "error: x.toml:4:37: access.up.queue: ";
+    let above = "300 kbit/s, the rate of the shaper or class above";
+    let of_htb = format!("{have}the classes on the link are guaranteed 301 kbit/s together, and the link has {above}");
+    let of_hfsc = format!("{have}the real-time curves ask for 301 kbit/s together at first, and the link has {above}");
+    let of_cbq = format!("{have}shares of 301 kbit/s, and the line has {above}");
+    let among = |head: &str, class: &str, leaf: &str, queue: &str| {
+        let leaf = format!("{{ name = \"l\", parent = \"r\", {leaf}, queue = {queue} }}");
+        format!("{{ kind = {head}, classes = [{{ name = \"r\", {class} }}, {leaf}] }}")
+    };
+    let borrows = "rate = \"100 kbit/s\", ceil = \"512 kbit/s\"";
+    let (share, limited) = ("share = \"100 kbit/s\"", "ls = \"500 kbit/s\", ul = \"300 kbit/s\"");
+    for (queue, expected) in [(htb(301), &of_htb), (hfsc(301), &of_hfsc), (cbq(301), &of_cbq)] {
+        let fits = queue.replace("301 kbit/s", "300 kbit/s");
+        let places: [&dyn Fn(&str) -> String; 4] = [
+            &tbf,
+            &|queue| among("\"htb\", default = \"l\"", "rate = \"300 kbit/s\"", borrows, queue),
+            &|queue| among("\"hfsc\"", limited, "ls = \"100 kbit/s\"", queue),
+            &|queue| among("\"cbq\", rate = \"512 kbit/s\"", "share = \"300 kbit/s\", borrow = false", share, queue),
+        ];
+        for place in places {
+            assert_eq!((&told(&place(&queue)), &*told(&place(&fits))), (expected, "taken"), "{}", place(&queue));
+        }
+        assert_eq!(told(&queue), "taken");
+    }
+    let passed = "{ kind = \"hfsc\", classes = [{ name = \"r\", rt = \"400 kbit/s\", ls = \"400 kbit/s\", \
+                  ul = \"300 kbit/s\", queue = HTB }] }";
+    assert_eq!(told(&passed.replace("HTB", &htb(400))), "taken");
+    assert!(told(&passed.replace("HTB", &htb(401))).contains("the link has 400 kbit/s, the rate of"));
+    // Within a class of a policy.
+    let policy = |rate: u32| {
+        let class = format!("name = \"default\"\nrate = \"30 %\"\nceil = \"300 kbit/s\"\nqueue = {}", htb(rate));
+        let text = format!("[line]\nup = \"512 kbit/s\"\ndown = \"2 Mbit/s\"\n[[class]]\n{class}\n");
+        Policy::parse("p.toml", &text, None).map_or_else(|report| report.to_string(), |_| "taken".to_owned())
+    };
+    assert_eq!(policy(300), "taken");
+    assert!(policy(301).contains("together, and the link has 300 kbit/s, the rate of"), "{}", policy(301));
 }

@@ -163,3 +163,70 @@ fn classes_of_equal_priority_have_a_warning_where_nothing_else_divides_the_line(
     assert!(found[0].ends_with("\"default\" has the priority of \"work\", which goes first whenever it has a packet"));
     assert!(warned("priority", "5").is_empty() && warned("htb", "4").is_empty());
 }
+
+/// Keys of classes that a scheduler has no use for. CBQ has no ceiling between the rate and the line.
+#[test]
+fn a_key_without_an_effect_has_a_warning() {
+    let warned = |kind: &str, keys: &str| {
+        let rate = if kind == "priority" { "" } else { "rate = \"20 %\"\n" };
+        let classes = class("work", &format!("{rate}{keys}")) + &class("default", rate);
+        let text = format!("{LINE}[scheduler]\nkind = \"{kind}\"\n{classes}[[rule]]\nclass = \"work\"\n");
+        let policy = Policy::parse("p.toml", &text, None).unwrap_or_else(|report| panic!("{report}"));
+        let told: Vec<String> = headlines(policy.warnings.findings());
+        told.iter()
+            .filter(|headline| !headline.contains("has the priority of"))
+            .map(|headline| {
+                let (_, key) = headline.split_once("class.work.").unwrap_or_else(|| panic!("{headline}"));
+                key.split_once(": no effect").unwrap_or_else(|| panic!("{headline}")).0.to_owned()
+            })
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let all = "ceil = \"40 %\"\npriority = 3\nburst = \"5000 wire bytes\"\ncburst = \"5000 wire bytes\"";
+    assert_eq!(warned("htb", all), "");
+    assert_eq!(warned("cbq", all), "ceil cburst");
+    assert_eq!(warned("hfsc", all), "priority burst cburst");
+    assert_eq!(warned("custom", all), "ceil priority burst cburst");
+    assert_eq!(warned("priority", all), "ceil burst cburst");
+    // It is bounded, or may have the whole line.
+    assert_eq!((warned("cbq", "ceil = \"20 %\""), warned("cbq", "ceil = \"100 %\"")), (String::new(), String::new()));
+    let acks = "[scheduler]\nkind = \"hfsc\"\n[ack]\npriority = 0\nburst = \"5000 wire bytes\"\n";
+    let text = format!("{LINE}{acks}{}", class("default", "rate = \"10 %\""));
+    let policy = Policy::parse("p.toml", &text, None).unwrap();
+    let expected = [
+        "warning: p.toml:7:12: ack.priority: no effect with the scheduler \"hfsc\"",
+        "warning: p.toml:8:9: ack.burst: no effect with the scheduler \"hfsc\"",
+    ];
+    assert_eq!(headlines(policy.warnings.findings()), expected);
+}
+
+/// Classes of priority 0 pass a drain, whatever the scheduler.
+#[test]
+fn a_priority_has_an_effect_with_a_drain() {
+    let warned = |down: &str| {
+        let classes = "[[down.class]]\nname = \"default\"\nrate = \"10 %\"\npriority = 0\n";
+        let up = class("default", "rate = \"10 %\"");
+        let text = format!("{LINE}{up}[down]\nkind = \"custom\"\nshare = \"90 %\"\n{down}{classes}");
+        headlines(Policy::parse("p.toml", &text, None).unwrap().warnings.findings())
+    };
+    assert!(warned("drain = true\n").is_empty());
+    let told = ["warning: p.toml:13:12: down.class.default.priority: no effect with the scheduler \"custom\""];
+    assert_eq!(warned(""), told);
+}
+
+/// The ACKs of 2 Mbit/s need 2 Mbit/s * 40 / (1500 * 1.5) = 35.556 kbit/s, rounded up to bits.
+#[test]
+fn a_ceiling_of_the_acks_below_their_rate_is_refused() {
+    let policy = |kind: &str, ceil: &str| {
+        let rate = if kind == "priority" { "" } else { "rate = \"10 %\"\npriority = 2" };
+        let acks = format!("[scheduler]\nkind = \"{kind}\"\n[ack]\nceil = \"{ceil}\"\n");
+        Policy::parse("p.toml", &format!("{LINE}{acks}{}", class("default", rate)), None)
+    };
+    for kind in ["htb", "cbq", "hfsc", "custom"] {
+        let report = policy(kind, "35 kbit/s").expect_err(kind);
+        let expected = "error: p.toml:7:8: ack.ceil: a ceil of 35 kbit/s is below the rate of 35.556 kbit/s";
+        assert!(headlines(report.findings()).contains(&expected.to_owned()), "{kind}: {report}");
+        assert!(policy(kind, "36 kbit/s").is_ok(), "{kind}");
+    }
+    assert!(policy("priority", "35 kbit/s").is_ok());
+}
