@@ -293,13 +293,6 @@ impl<P: Packet> Line<P> {
         self.stats.wire_bytes.bits().saturating_sub(u64::try_from(unsent).unwrap_or(u64::MAX))
     }
 
-    /// Bits on the wire of all packets that count as transmitted: those of packets under way in full.
-    #[must_use]
-    pub fn begun_bits(&self) -> u64 {
-        let left: WireBytes = self.partly_sent.iter().map(|packet| packet.unsent.left_of_begun()).sum();
-        (self.stats.wire_bytes + left).bits()
-    }
-
     /// Cells sent on an ATM line, OAM cells included. `None` on other lines.
     #[must_use]
     pub fn cells(&self) -> Option<CellCount> {

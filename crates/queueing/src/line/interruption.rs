@@ -10,13 +10,20 @@
 //! Cost: a wake-up for each piece.
 
 use lastmile_packet::Packet;
-use lastmile_units::Instant;
+use lastmile_units::{Instant, WireBytes};
 
 use super::Line;
 use super::counted::{Counted, Fate, TransmissionSink};
 use super::in_transmission::{PartlySent, Unsent};
 
 impl<P: Packet> Line<P> {
+    /// Bits on the wire of all packets that count as transmitted: those of packets under way in full.
+    #[must_use]
+    pub fn begun_bits(&self) -> u64 {
+        let left: WireBytes = self.partly_sent.iter().map(|packet| packet.unsent.left_of_begun()).sum();
+        (self.stats.wire_bytes + left).bits()
+    }
+
     /// Sends the next piece at `start`: of a ready packet that is more urgent than the top of the
     /// stack, else of the top.
     pub(super) fn send_piece(&mut self, start: Instant, observer: &mut impl TransmissionSink<P>) {

@@ -163,7 +163,7 @@ impl TinyDisk {
 
 impl Drop for TinyDisk {
     fn drop(&mut self) {
-        assert!(Command::new("umount").arg(&self.0.0).status().unwrap().success());
+        assert!(Command::new("umount").arg("--lazy").arg(&self.0.0).status().unwrap().success());
     }
 }
 

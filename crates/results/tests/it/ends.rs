@@ -63,8 +63,8 @@ fn a_packet_that_grants_cut_is_on_the_wire_as_far_as_it_was_sent() {
 fn no_wire_is_busy_for_longer_than_the_run() {
     for (duration, rate) in [("1 us", "64 kbit/s"), ("100 ms", "46784 bit/s")] {
         let summary = summary(&format!(
-            "duration = \"{duration}\"\nstart_jitter = \"0 ms\"\n[[link]]\nfrom = \"A\"\nto = \"B\"\nrate = \"{rate}\"\n\
-             [[traffic]]\nkind = \"blast\"\nfrom = \"A\"\nto = \"B\"\nrate = \"1 Mbit/s\"\n"
+            "duration = \"{duration}\"\nstart_jitter = \"0 ms\"\n[[link]]\nfrom = \"A\"\nto = \"B\"\n\
+             rate = \"{rate}\"\n[[traffic]]\nkind = \"blast\"\nfrom = \"A\"\nto = \"B\"\nrate = \"1 Mbit/s\"\n"
         ));
         assert_eq!(summary.links[0].utilisation, Some(1.0), "{duration}");
     }
