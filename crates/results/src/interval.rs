@@ -47,6 +47,13 @@ pub(crate) struct UnderWay {
     pub(crate) unacknowledged: u64,
 }
 
+/// The share of `most` bits of a wire that `bits` are. What is counted in whole bits may be `excess` too many, and the
+/// rate of a wire that sends what is granted is a mean: both are a full wire.
+pub(crate) fn share_of_wire(link: &Link, bits: f64, most: f64, excess: f64) -> f64 {
+    let is_full = link.hop.line.grants.is_some() || bits <= most + excess;
+    if bits >= most && is_full { 1.0 } else { bits / most }
+}
+
 impl Interval {
     /// The length of the interval in seconds.
     pub(crate) fn length_s(&self) -> f64 {
@@ -59,9 +66,7 @@ impl Interval {
     /// of its pattern.
     pub(crate) fn utilisation(&self, index: usize, link: &Link) -> Option<f64> {
         let bps = link.hop.line.rate_between(self.from, self.to).filter(|bps| *bps > 0.0)?;
-        let (bits, most) = (to_f64(self.wire_bits[index]), bps * self.length_s());
-        let is_mean = link.hop.line.grants.is_some();
-        Some(if bits >= most && (is_mean || bits <= most + 1.0) { 1.0 } else { bits / most })
+        Some(share_of_wire(link, to_f64(self.wire_bits[index]), bps * self.length_s(), 1.0))
     }
 
     /// The share of pure ACKs among the packets that left the queue of `link`.

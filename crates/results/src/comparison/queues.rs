@@ -98,7 +98,8 @@ fn limits_of(row: &Seeded) -> Option<String> {
         return None;
     }
     let limit = |way: &str| {
-        let of_way = summary.links.iter().filter(|link| link.name.split('-').next() == Some(way));
+        let is_of_line = |link: &&Link| ends(summary).iter().any(|end| is_of(&link.name, [way; 2], end));
+        let of_way = summary.links.iter().filter(is_of_line);
         let limits = distinct(of_way.map(|link| link.limit.in_words()));
         if let [Some(limit)] = &limits[..] { Some(format!("{limit} {way}")) } else { None }
     };

@@ -10,6 +10,7 @@ use super::run::Run;
 use super::statistics::{delay, grants};
 use crate::bounds::Span;
 use crate::format::to_f64;
+use crate::interval::share_of_wire;
 use crate::schema::{ClassDelay, Counter, Disorder, Link, LinkQueue, QueueLimit};
 
 impl Run<'_> {
@@ -31,11 +32,9 @@ impl Run<'_> {
         let whole = (Instant::ZERO, Instant::ZERO + duration);
         let mean_rate = spec.hop.line.mean_rate(duration);
         let share = |bits: u64| {
-            let (bits, most) = (to_f64(bits), to_f64(mean_rate?.as_bps()) * duration.as_secs_f64());
-            // Bits are whole, and so are those a second of a rate that changes; the rate of granted transmissions is a
-            // mean.
-            let is_full = spec.hop.line.grants.is_some() || bits <= most + 1.0 + duration.as_secs_f64();
-            Some(if bits >= most && is_full { 1.0 } else { bits / most })
+            let (bps, seconds) = (to_f64(mean_rate?.as_bps()), duration.as_secs_f64());
+            // Bits a second of a rate that changes are whole, too.
+            Some(share_of_wire(spec, to_f64(bits), bps * seconds, 1.0 + seconds))
         };
         // The packet on the wire at the end counts as far as it was transmitted.
         let ip_share = |share: f64| share * to_f64(link.stats.transmitted.bytes * 8) / to_f64(link.begun_bits.max(1));
